@@ -1,0 +1,36 @@
+// What an engine call runs in: its error, seed, thread pool, interrupt flag, place, and the recorder of tapes. One
+// evaluator owns one context; a context is used by one thread at a time.
+#ifndef TD_BASE_CONTEXT_H
+#define TD_BASE_CONTEXT_H
+#include <stdatomic.h>
+#include <stdbool.h>
+#include "engine/base/error.h"
+#include "engine/base/threads.h"
+
+typedef struct td_context td_context;
+struct td_recorder;  // engine/ops/op.h: what dispatch calls after an op ran
+
+struct td_context {
+  td_error error;
+  td_pool *pool;
+  uint64_t seed, counter;              // session's random state: numbers drawn so far
+  td_place place;                      // the source place that runs now; ops stamp it on what they make
+  atomic_int interrupt;                // nonzero: stop soon with TD_ERROR_INTERRUPT
+  const struct td_recorder *recorder;  // NULL: nothing records
+  void *tapes;                         // state of engine/tape
+  void (*warn)(void *owner, const char *message); // notices for the user ("summed 2 outputs"); NULL: dropped
+  // Text of a place, such as "line 3" or "train.deck:14", for messages of the engine; NULL: "an unknown line"
+  void (*describe)(void *owner, td_place place, char *buffer, int size);
+  void *owner;                         // of warn and describe
+};
+
+td_context *td_context_new(int threads); // threads 0: td_threads_wanted(); NULL: no memory
+void td_context_free(td_context *context);
+
+int td_error_set(td_context *context, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void td_error_hint(td_context *context, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void td_error_clear(td_context *context);
+int td_error_memory(td_context *context, const char *what, int64_t bytes); // TD_ERROR_MEMORY with the size asked for
+const char *td_error_name(int code);     // "SHAPE"
+void td_place_describe(td_context *context, td_place place, char *buffer, int size);
+#endif

@@ -1,0 +1,23 @@
+// The one owner of allocation. Every byte of the engine and of the notebook comes from here, so live bytes are exact
+// and the n-th allocation can be made to fail. Blocks carry their size; freed blocks are kept in per-thread caches by
+// size class. Functions return NULL when memory is out; nothing here prints or aborts. Any thread may call.
+#ifndef TD_BASE_MEMORY_H
+#define TD_BASE_MEMORY_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+void *td_memory_new(size_t bytes);       // uninitialised; 16-byte aligned, 64-byte from 1 KiB up; caller owns
+void *td_memory_new_zero(size_t bytes);  // as above, filled with zero bytes
+void *td_memory_resize(void *block, size_t bytes); // keeps contents; NULL block allocates; on failure block lives on
+void td_memory_free(void *block);        // NULL is allowed
+size_t td_memory_size(const void *block); // usable bytes of the block
+char *td_memory_text(const char *text);  // owned copy of a NUL-terminated text
+
+int64_t td_memory_live(void);            // bytes in use now, caches not counted
+int64_t td_memory_peak(void);            // highest td_memory_live seen at a large allocation or td_memory_live call
+int64_t td_memory_count(void);           // allocations made since start
+void td_memory_trim(void);               // gives this thread's caches back to the system
+void td_memory_fail(int64_t nth, bool forever); // the nth allocation from now fails (1 = next); 0 turns it off
+int64_t td_memory_failed(void);          // bytes that the last failed allocation asked for
+#endif

@@ -1,0 +1,48 @@
+// The families of ops, and the builder functions through which rules and the engine's own C code call the ops of other
+// families by name. Each family file defines the ones of its own ops: a builder is one line over td_scope_apply.
+#ifndef TD_OPS_FAMILIES_H
+#define TD_OPS_FAMILIES_H
+#include "engine/ops/op.h"
+
+// NULL-terminated list of a family's rows. X(list, file)
+#define TD_FAMILIES(X)                                                                                                 \
+  X(td_family_arithmetic) X(td_family_compare) X(td_family_exponential) X(td_family_activation) X(td_family_cast)       \
+  X(td_family_reduce) X(td_family_matmul) X(td_family_shape) X(td_family_index) X(td_family_loss)                      \
+  X(td_family_random) X(td_family_optimizer)
+#define X(list) extern const td_op *const list[];
+TD_FAMILIES(X)
+#undef X
+
+// arithmetic.c. chain is the product that gradients use: 0 wherever its first operand is exactly 0 (DESIGN: an unused
+// branch never leaks NaN), so chain(cotangent, derivative).
+td_tensor *td_add(td_scope *s, td_tensor *a, td_tensor *b);
+td_tensor *td_subtract(td_scope *s, td_tensor *a, td_tensor *b);
+td_tensor *td_multiply(td_scope *s, td_tensor *a, td_tensor *b);
+td_tensor *td_divide(td_scope *s, td_tensor *a, td_tensor *b);
+td_tensor *td_negative(td_scope *s, td_tensor *a);
+td_tensor *td_power(td_scope *s, td_tensor *a, td_tensor *b);
+td_tensor *td_chain(td_scope *s, td_tensor *cotangent, td_tensor *derivative);
+// compare.c: bool results, and where(condition, a, b)
+td_tensor *td_greater(td_scope *s, td_tensor *a, td_tensor *b);
+td_tensor *td_less(td_scope *s, td_tensor *a, td_tensor *b);
+td_tensor *td_equal(td_scope *s, td_tensor *a, td_tensor *b);
+td_tensor *td_where(td_scope *s, td_tensor *condition, td_tensor *a, td_tensor *b);
+// exponential.c
+td_tensor *td_exp(td_scope *s, td_tensor *x);
+td_tensor *td_log(td_scope *s, td_tensor *x);
+td_tensor *td_sqrt(td_scope *s, td_tensor *x);
+// cast.c
+td_tensor *td_cast(td_scope *s, td_tensor *x, uint8_t dtype);
+// reduce.c: axes NULL = all
+td_tensor *td_sum(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims);
+td_tensor *td_sum_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape); // undoes broadcasting; x itself when equal
+// matmul.c
+td_tensor *td_matmul(td_scope *s, td_tensor *a, td_tensor *b);
+// shape.c
+td_tensor *td_reshape(td_scope *s, td_tensor *x, int rank, const int64_t *shape);
+td_tensor *td_permute(td_scope *s, td_tensor *x, const int *axes);   // axes[x->rank]
+td_tensor *td_swap_last(td_scope *s, td_tensor *x);                  // transposes the last two axes
+td_tensor *td_broadcast_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape);
+td_tensor *td_expand_axes(td_scope *s, td_tensor *x, const td_arg *axes, int rank); // reinserts axes of size 1 that a reduction of a rank-rank tensor removed
+td_tensor *td_slice(td_scope *s, td_tensor *x, const int64_t *start, const int64_t *step, const int64_t *size); // each x->rank numbers
+#endif

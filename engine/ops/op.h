@@ -1,0 +1,167 @@
+// What an op is. An op is one const td_op beside its kernel, in its family's file; there is no enum of ops. From the row
+// come the builtin in the language with its keyword arguments and help page, eager dispatch, tape records, and the
+// reference and gradient tests. To add an op: write its kernel and row, add it to the list at the end of its file.
+#ifndef TD_OPS_OP_H
+#define TD_OPS_OP_H
+#include "engine/tensor/tensor.h"
+
+#define TD_INPUT_MAX 64     // tensors of one call (concat's list included)
+#define TD_OUTPUT_MAX 4
+#define TD_PARAM_MAX 12     // rows of td_op.params
+
+typedef struct td_op td_op;
+
+// ---- arguments that are not tensors ----
+enum td_param_kind {
+  TD_PARAM_END = 0,
+  TD_PARAM_TENSOR,          // a tensor, or a number that takes the dtype of the other tensors
+  TD_PARAM_TENSOR_OPTIONAL, // as above, or None (the input is NULL)
+  TD_PARAM_TENSORS,         // a list or tuple of tensors; the only tensor parameter of its op
+  TD_PARAM_INT, TD_PARAM_FLOAT, TD_PARAM_BOOL,
+  TD_PARAM_CHOICE,          // one of td_param.choices; td_arg.i is its index
+  TD_PARAM_AXIS,            // int, negative counts from the end; may be None where the default is None
+  TD_PARAM_AXES,            // None, int, or a tuple of ints
+  TD_PARAM_SHAPE,           // int or a tuple of ints
+  TD_PARAM_INTS,            // a tuple of ints
+  TD_PARAM_DTYPE,           // td_arg.i is the td_dtype
+  TD_PARAM_TEXT,            // short text (einsum's subscripts)
+};
+
+typedef struct td_arg {     // value of one parameter
+  uint8_t given;            // 0: None
+  int32_t count;            // AXES, SHAPE, INTS: numbers in ints. For AXES with given = 0: all axes
+  union {
+    int64_t i;
+    double f;
+    int64_t ints[TD_RANK_MAX];
+    char text[64];
+  };
+} td_arg;
+
+typedef struct td_param {
+  const char *name;         // keyword in the language ("axis"; binders also take dim for axis, keepdim for keepdims)
+  uint8_t kind;             // enum td_param_kind
+  bool required;            // no default: must be given (tensor parameters always must, unless optional)
+  td_arg fallback;          // the default; {0} is None
+  const char *const *choices; // CHOICE: NULL-terminated
+} td_param;
+#define TD_AXES_NONE { .given = 0 }
+#define TD_INT_DEFAULT(n) { .given = 1, .i = (n) }
+#define TD_FLOAT_DEFAULT(x) { .given = 1, .f = (x) }
+
+// ---- what the functions of a row are given ----
+typedef struct td_infer {   // shape and dtype rule: reads in and args, fills out. The only place that raises shape errors
+  td_context *context;
+  const td_op *op;
+  int in_count;
+  td_meta in[TD_INPUT_MAX];  // of an optional input that is None: rank 255
+  td_tensor *const *tensors; // the inputs themselves; NULL when only shapes are known. For rules whose shape depends on values
+  const td_arg *args;       // one for each parameter that is not a tensor, in the row's order
+  int out_count;            // preset to the row's outputs
+  td_meta out[TD_OUTPUT_MAX];
+} td_infer;
+
+typedef struct td_view {    // a tensor as a kernel sees it; strides count elements
+  char *data;
+  int64_t size;
+  int64_t shape[TD_RANK_MAX], strides[TD_RANK_MAX];
+  uint8_t dtype, rank;
+} td_view;
+
+typedef struct td_call {    // what a kernel is given; outputs are allocated, contiguous, not initialised
+  td_context *context;      // pool and seed; a kernel raises only what infer can't see (values out of range, memory)
+  const td_op *op;
+  const td_arg *args;
+  int in_count, out_count;
+  td_view in[TD_INPUT_MAX]; // data NULL: optional input not given
+  td_view out[TD_OUTPUT_MAX];
+} td_call;
+// Kernels never touch in[k] beyond in_count nor out[k] beyond out_count: dispatch leaves them uninitialised.
+
+// Temporaries of a rule. Builder functions (td_add(scope, a, b)) return tensors owned by the scope; a NULL operand
+// gives NULL, so a failure passes through a formula and is seen once, in scope->failed.
+typedef struct td_scope {
+  td_context *context;
+  bool failed;
+  int count, capacity;
+  td_tensor **owned;
+  td_tensor *first[12];     // where owned points until more are needed
+} td_scope;
+void td_scope_open(td_scope *scope, td_context *context);
+void td_scope_close(td_scope *scope);                               // drops all temporaries
+td_tensor *td_scope_own(td_scope *scope, td_tensor *t);             // takes over one reference; returns t
+td_tensor *td_scope_apply(td_scope *scope, const td_op *op, const td_arg *args, int count, ...); // count tensors follow; first output
+td_tensor *td_scope_number(td_scope *scope, double value, const td_tensor *like); // 0-d of like's dtype
+td_tensor *td_scope_filled(td_scope *scope, double value, const td_meta *like);   // full tensor of like's shape and dtype (may be a stride-0 view)
+
+typedef struct td_rule {    // a vector-Jacobian product: sets din[i] for each i with needs[i], or leaves it NULL for zero
+  td_scope scope;           // temporaries; din may be any of them
+  const td_op *op;
+  const td_arg *args;
+  int in_count, out_count;
+  td_tensor *in[TD_INPUT_MAX];   // inputs that saves names; the others NULL
+  td_meta in_meta[TD_INPUT_MAX]; // shape and dtype of every input with needs[i]
+  td_tensor *out[TD_OUTPUT_MAX]; // outputs when saves has TD_SAVES_OUTPUT; else NULL
+  td_meta out_meta[TD_OUTPUT_MAX];
+  td_tensor *cotangent[TD_OUTPUT_MAX]; // shape and dtype of the output; NULL: that output was not used
+  bool needs[TD_INPUT_MAX];
+  td_tensor *din[TD_INPUT_MAX];  // may have a broadcast shape: the tape sums it to the input's shape and casts it
+} td_rule;
+
+enum td_kind {              // what passes and panes may ask
+  TD_KIND_ELEMENTWISE, TD_KIND_REDUCE, TD_KIND_VIEW, TD_KIND_GEMM, TD_KIND_INDEX, TD_KIND_RANDOM, TD_KIND_OPAQUE,
+};
+enum td_flag { TD_COMMUTATIVE = 1, TD_ASSOCIATIVE = 2, TD_LINEAR = 4, TD_IDEMPOTENT = 8, TD_HIDDEN = 16 /* no builtin */ };
+enum { TD_SAVES_NONE = 0, TD_SAVES_IN0 = 1, TD_SAVES_IN1 = 2, TD_SAVES_IN2 = 4, TD_SAVES_INPUTS = 0xff, TD_SAVES_OUTPUT = 0x100 };
+
+typedef struct td_sample {  // inputs that the tests feed: the n-th number of each input is drawn from [low, high]
+  const char *shapes;       // "3,4; 4" one shape for each tensor input, "-" for 0-d, "0,3" zero-size, "none" not given
+  const char *args;         // "axis=1, keepdims=True" in the language's syntax; NULL: defaults
+  double low, high;         // keep away from kinks; integers are drawn for integer inputs
+  const char *dtypes;       // "float64; int64" for each input; NULL: all float64
+} td_sample;
+
+struct td_op {
+  const char *name;         // builtin's name
+  td_param params[TD_PARAM_MAX]; // tensors first, in the order of inputs; ends at TD_PARAM_END
+  uint8_t kind;             // enum td_kind
+  uint8_t flags;            // enum td_flag
+  uint8_t outputs;          // 0 means 1
+  bool method;              // also tensor.name(...)
+  int (*infer)(td_infer *);
+  int (*kernel)(const td_call *); // TD_OK, or an error set in call->context. VIEW ops leave it NULL and set view
+  td_tensor *(*view)(td_context *, td_tensor *in, const td_infer *); // VIEW ops: a new view of in's storage, or a copy where none fits; no origin
+  const char *expression;   // scalar expression of an elementwise op in x, y, z; NULL elsewhere
+  int (*vjp)(td_rule *);
+  const char *no_gradient;  // set when vjp is NULL: why ("integer result"); becomes tape.why's answer
+  uint16_t saves;           // what vjp reads: TD_SAVES_...
+  const char *doc;          // first line: one sentence; then gradient formula and conventions
+  const char *example;      // deck text whose last line's value is shown after "# "; run by the tests
+  const char *source;       // where the formula is from; may be NULL
+  const td_sample *samples; // ends at shapes == NULL
+  double tolerance;         // relative, float64; 0 means 1e-12
+};
+
+// What dispatch calls after an op ran eagerly. engine/tape sets it in the context while anything may record.
+typedef struct td_recorder {
+  int (*record)(td_context *, const td_op *, td_tensor *const *in, int in_count, const td_arg *args, td_tensor **out,
+                int out_count);
+} td_recorder;
+
+// Runs one op. in: borrowed, NULL for an optional input that is None. args: one for each non-tensor parameter (NULL: all
+// defaults). out: new references, TD_OUTPUT_MAX places. half floats are computed in float32. Broadcasting is the kernels'.
+int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args, td_tensor **out);
+int td_op_infer(td_infer *infer); // shapes only: runs the row's rule
+int td_op_tensor_params(const td_op *op);   // leading rows that are tensors (a list counts as one)
+int td_op_arg_count(const td_op *op);       // the others
+const td_op *td_op_find(const char *name);  // NULL: none
+int td_op_count(void);
+const td_op *td_op_at(int index);           // in the order of families
+void td_op_signature(const td_op *op, td_text *text); // "sum(x, axis=None, keepdims=False)"
+
+// Helpers of infer rules.
+int td_infer_broadcast(td_infer *infer, int a, int b, td_meta *out); // shape only; error names both shapes
+int td_infer_axis(td_infer *infer, int64_t axis, int rank, int *out);  // negative allowed; error names axis and rank
+int td_infer_axes(td_infer *infer, const td_arg *axes, int rank, bool reduced[TD_RANK_MAX]); // None: all; repeated axis is an error
+int td_infer_fail(td_infer *infer, int code, const char *format, ...) __attribute__((format(printf, 3, 4))); // prefixes op name, adds operands
+#endif

@@ -1,0 +1,74 @@
+// Tapes: what ran, kept so that it can be differentiated and looked at. While a tape is open, each op with a tracked
+// input makes a td_record; records form a graph through their parents, and a tape lists its own in order. Backward walks
+// that list from the end, without recursion, calling each row's vjp; cotangents are computed with ops, so an outer tape
+// records them and any order of derivative works.
+#ifndef TD_TAPE_TAPE_H
+#define TD_TAPE_TAPE_H
+#include "engine/ops/op.h"
+#include "engine/tensor/variable.h"
+
+typedef struct td_tape td_tape;
+
+typedef struct td_record {
+  td_origin origin;             // first member: a tensor's origin is a record
+  const td_op *op;              // NULL: a leaf (a watched tensor or a Variable's value)
+  uint64_t serial;              // grows with time: parents are smaller
+  td_place place;
+  uint64_t variable;            // leaf of a Variable: its id, else 0
+  uint16_t in_count, out_count;
+  td_arg *args;                 // owned; NULL when the op has none
+  struct td_record **parents;   // in_count; counted; NULL: that input was not tracked
+  uint8_t *parent_output;       // which output of the parent
+  td_tensor **saved;            // in_count inputs then out_count outputs; NULL where saves does not name them; counted
+  td_meta *out_meta;            // out_count
+} td_record;
+
+td_tape *td_tape_new(td_context *context, bool persistent, bool watch_accessed_variables);
+void td_tape_unref(td_context *context, td_tape *tape);
+td_tape *td_tape_ref(td_tape *tape);
+int td_tape_open(td_context *context, td_tape *tape);     // starts recording (again); tapes nest
+void td_tape_close(td_context *context, td_tape *tape);
+int td_tape_pause(td_context *context, td_tape *tape);    // stop_recording: this tape alone
+void td_tape_resume(td_context *context, td_tape *tape);
+void td_tape_reset(td_context *context, td_tape *tape);   // forgets all records
+int td_tape_watch(td_context *context, td_tape *tape, td_tensor *t); // t gets a leaf; integer dtypes: TD_ERROR_DTYPE
+int td_tape_watch_variable(td_context *context, td_tape *tape, td_variable *v);
+int td_tape_watched(td_tape *tape, uint64_t *ids, int capacity); // ids of the Variables watched, in order; returns how many
+int64_t td_tape_length(const td_tape *tape);              // op records, leaves not counted
+const td_record *td_tape_record_at(const td_tape *tape, int64_t index);
+
+// The Variable's value for use in an op: on tapes that watch accessed Variables it gets a leaf. New reference.
+td_tensor *td_variable_read(td_context *context, td_variable *v);
+
+typedef struct td_source { td_tensor *tensor; td_variable *variable; } td_source; // one of the two
+
+// Gradients of the sum of all targets (weighted by output_gradients where not NULL) in each source. out: new references,
+// NULL where unconnected (or zeros of the source's shape when unconnected_zero). The tape must be persistent or unused,
+// else TD_ERROR_STATE says so with the remedy. A non-persistent tape gives its records up.
+int td_tape_gradient(td_context *context, td_tape *tape, td_tensor *const *targets, int target_count,
+                     td_tensor *const *output_gradients, const td_source *sources, int source_count,
+                     bool unconnected_zero, td_tensor **out);
+
+// PyTorch's habit: accumulates into grad of every tracked leaf Variable (and of tensors marked by td_tensor_require_grad).
+// Works on records of any tape or of the no-tape mode that requires_grad turns on. retain_graph false: records are dropped.
+int td_backward(td_context *context, td_tensor *target, td_tensor *cotangent, bool retain_graph, bool create_graph);
+int td_tensor_require_grad(td_context *context, td_tensor *t, bool on);  // t becomes a leaf that backward() fills
+bool td_tensor_requires_grad(const td_tensor *t);
+td_tensor *td_tensor_grad(const td_tensor *t);            // borrowed; NULL: none
+int td_tensor_set_grad(td_context *context, td_tensor *t, td_tensor *grad); // grad NULL clears
+bool td_tensor_is_leaf(const td_tensor *t);
+
+void td_no_grad_enter(td_context *context);               // nothing records until the matching leave; nests
+void td_no_grad_leave(td_context *context);
+bool td_recording(const td_context *context);             // some tape records now
+td_tensor *td_stop_gradient(td_context *context, td_tensor *t); // same value, no origin; noted for why
+
+// Events that cut a chain, noted so that td_tape_why can name the line.
+enum td_cut { TD_CUT_NUMBER /* item(), float() */, TD_CUT_STOP, TD_CUT_PAUSED, TD_CUT_ASSIGN, TD_CUT_INTEGER, TD_CUT_DETACH };
+void td_tape_note_cut(td_context *context, enum td_cut cut, td_tensor *t, td_variable *v);
+
+// Why the last gradient of this tape in source is None (or what it is): one sentence with the line, and the remedy.
+// Eight causes: not watched, not trainable, replaced by a tensor, left as a number, integer type, state assign,
+// stopped (stop_gradient or recording off at line N), not on the path.
+int td_tape_why(td_context *context, td_tape *tape, const td_source *source, td_text *answer);
+#endif
