@@ -1,0 +1,43 @@
+// The stream from the evaluator to its faces. The evaluator emits; faces render and send commands; no face reads the
+// evaluator in another way. Kinds are rows with a default rendering, so a face need not know every kind.
+#ifndef TD_LANGUAGE_EVENT_H
+#define TD_LANGUAGE_EVENT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// X(KIND, "fields used: meaning")
+#define TD_EVENTS(X)                                                                                                   \
+  X(CELL_STARTED, "cell; text: its source")                                                                            \
+  X(OUTPUT, "text: what print wrote; stream: 1 stdout, 2 stderr")                                                      \
+  X(VALUE, "cell; text: the value's printed form")                                                                     \
+  X(PROGRESS, "id of the bar; level of nesting; text: label; detail: postfix; done, total (-1 unknown), seconds; final: bar is closed") \
+  X(METRIC, "text: curve's name; step; number: value")                                                                 \
+  X(IMAGE, "text: one-line description; detail: ASCII picture")                                                        \
+  X(TAPE, "text: tape's name; done: records; total: bytes held")                                                       \
+  X(WARNING, "text; detail: place")                                                                                    \
+  X(ERROR, "text: the whole diagnostic; detail: its first line; place fields: name, line, column")                     \
+  X(CELL_FINISHED, "cell; seconds; status: a td_run_result")
+
+enum td_event_kind {
+#define X(KIND, doc) TD_EVENT_##KIND,
+  TD_EVENTS(X)
+#undef X
+  TD_EVENT_COUNT
+};
+
+typedef struct td_event {   // texts are borrowed for the time of the call; a queue copies them
+  int32_t kind, cell, stream, level, status, line, column;
+  bool final;
+  uint64_t id;
+  const char *text, *detail, *name;
+  size_t length;            // of text
+  int64_t done, total, step;
+  double number, seconds;
+} td_event;
+
+typedef struct td_event_sink {
+  void (*emit)(void *owner, const td_event *event); // called on the evaluator's thread; may block when a queue is full
+  void *owner;
+} td_event_sink;
+#endif

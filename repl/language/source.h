@@ -1,0 +1,29 @@
+// The text of a cell, a deck or a -e argument, and where things are in it. Everything later points here: a td_place is
+// (script id << 32) | byte offset. Scripts stay alive as long as code from them may run or be reported.
+#ifndef TD_LANGUAGE_SOURCE_H
+#define TD_LANGUAGE_SOURCE_H
+#include <stddef.h>
+#include "engine/base/error.h"
+
+typedef struct td_script {
+  uint32_t id;              // 1, 2, ... in its td_sources
+  uint32_t refs;
+  char *name;               // "train.deck", "cell 3", "<-e>"; owned
+  char *folder;             // where imports are looked for first; owned, "" = current folder
+  char *text;               // owned, NUL-terminated, length bytes before it (checked to hold no NUL)
+  uint32_t length;
+  uint32_t *lines;          // offset of each line's first byte; owned
+  uint32_t line_count;
+  int32_t line_base;        // added to line numbers (0: the first line is line 1)
+} td_script;
+
+typedef struct td_span { uint32_t begin, end; } td_span; // bytes of a script, end excluded
+
+typedef struct td_sources { td_script **items; uint32_t count, capacity; } td_sources; // by id - 1
+
+td_script *td_source_add(td_sources *sources, const char *name, const char *folder, const char *text, size_t length); // borrowed; NULL: no memory
+td_script *td_source_find(const td_sources *sources, td_place place); // NULL: unknown
+void td_source_position(const td_script *script, uint32_t offset, int *line, int *column); // from 1; column in characters
+const char *td_source_line(const td_script *script, int line, int *length); // borrowed; without its line end
+void td_sources_clear(td_sources *sources);
+#endif
