@@ -111,7 +111,8 @@ typedef struct td_rule {    // a vector-Jacobian product: sets din[i] for each i
 enum td_kind {              // what passes and panes may ask
   TD_KIND_ELEMENTWISE, TD_KIND_REDUCE, TD_KIND_VIEW, TD_KIND_GEMM, TD_KIND_INDEX, TD_KIND_RANDOM, TD_KIND_OPAQUE,
 };
-enum td_flag { TD_COMMUTATIVE = 1, TD_ASSOCIATIVE = 2, TD_LINEAR = 4, TD_IDEMPOTENT = 8, TD_HIDDEN = 16 /* no builtin */ };
+enum td_flag { TD_COMMUTATIVE = 1, TD_ASSOCIATIVE = 2, TD_LINEAR = 4, TD_IDEMPOTENT = 8, TD_HIDDEN = 16 /* no builtin */,
+  TD_HALF = 32 /* the kernel takes float16 and bfloat16 itself; others get float32 from dispatch */ };
 enum { TD_SAVES_NONE = 0, TD_SAVES_IN0 = 1, TD_SAVES_IN1 = 2, TD_SAVES_IN2 = 4, TD_SAVES_INPUTS = 0xff, TD_SAVES_OUTPUT = 0x100 };
 
 typedef struct td_sample {  // inputs that the tests feed: the n-th number of each input is drawn from [low, high]

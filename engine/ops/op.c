@@ -1,0 +1,248 @@
+// Eager dispatch: infer, allocate, run the kernel, stamp, record. Half floats are widened to float32 before a kernel and
+// narrowed after it, so kernels never see them (unless the row says TD_HALF). Also the lookup of rows by name and what
+// can be said of a row (its signature).
+#include <string.h>
+#include "engine/base/memory.h"
+#include "engine/ops/families.h"
+
+static const td_op *const *const families[] = {
+#define X(list) list,
+    TD_FAMILIES(X)
+#undef X
+};
+
+const td_op *td_op_at(int index) {
+  for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+    for (const td_op *const *op = families[f]; *op; op++)
+      if (index-- == 0) return *op;
+  return NULL;
+}
+
+int td_op_count(void) {
+  int count = 0;
+  for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+    for (const td_op *const *op = families[f]; *op; op++) count++;
+  return count;
+}
+
+const td_op *td_op_find(const char *name) {
+  for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+    for (const td_op *const *op = families[f]; *op; op++)
+      if (strcmp((*op)->name, name) == 0) return *op;
+  return NULL;
+}
+
+static bool is_tensor_param(const td_param *param) {
+  return param->kind == TD_PARAM_TENSOR || param->kind == TD_PARAM_TENSOR_OPTIONAL || param->kind == TD_PARAM_TENSORS;
+}
+
+int td_op_tensor_params(const td_op *op) {
+  int count = 0;
+  while (count < TD_PARAM_MAX && is_tensor_param(&op->params[count])) count++;
+  return count;
+}
+
+int td_op_arg_count(const td_op *op) {
+  int first = td_op_tensor_params(op), count = 0;
+  while (first + count < TD_PARAM_MAX && op->params[first + count].kind != TD_PARAM_END) count++;
+  return count;
+}
+
+static void ints_print(td_text *text, const td_arg *arg) {
+  td_text_add_char(text, '(');
+  for (int i = 0; i < arg->count; i++) td_text_print(text, i ? ", %lld" : "%lld", (long long)arg->ints[i]);
+  td_text_add(text, arg->count == 1 ? ",)" : ")");
+}
+
+static void fallback_print(td_text *text, const td_param *param) {
+  const td_arg *arg = &param->fallback;
+  if (!arg->given) {
+    td_text_add(text, "None");
+    return;
+  }
+  char number[TD_NUMBER_TEXT];
+  switch (param->kind) {
+  case TD_PARAM_FLOAT:
+    td_number_print(number, arg->f);
+    td_text_add(text, number);
+    break;
+  case TD_PARAM_BOOL: td_text_add(text, arg->i ? "True" : "False"); break;
+  case TD_PARAM_CHOICE: td_text_print(text, "\"%s\"", param->choices[arg->i]); break;
+  case TD_PARAM_DTYPE: td_text_add(text, td_dtype_name((uint8_t)arg->i)); break;
+  case TD_PARAM_TEXT: td_text_print(text, "\"%s\"", arg->text); break;
+  case TD_PARAM_AXES:
+  case TD_PARAM_SHAPE:
+  case TD_PARAM_INTS: ints_print(text, arg); break;
+  default: td_text_print(text, "%lld", (long long)arg->i);
+  }
+}
+
+void td_op_signature(const td_op *op, td_text *text) {
+  td_text_print(text, "%s(", op->name);
+  for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind != TD_PARAM_END; i++) {
+    const td_param *param = &op->params[i];
+    if (i) td_text_add(text, ", ");
+    td_text_add(text, param->name);
+    if (param->kind == TD_PARAM_TENSOR_OPTIONAL) td_text_add(text, "=None");
+    if (is_tensor_param(param) || param->required) continue;
+    td_text_add_char(text, '=');
+    fallback_print(text, param);
+  }
+  td_text_add_char(text, ')');
+}
+
+int td_op_infer(td_infer *infer) {
+  infer->out_count = infer->op->outputs ? infer->op->outputs : 1;
+  return infer->op->infer(infer);
+}
+
+// ---- half floats ----
+
+static td_tensor *widen(td_context *context, td_tensor *t) {
+  td_tensor *flat = td_tensor_contiguous(context, t);
+  if (!flat) return NULL;
+  td_tensor *wide = td_tensor_new(context, TD_FLOAT32, t->rank, t->shape);
+  if (wide) {
+    const uint16_t *from = (const uint16_t *)flat->data;
+    float *to = (float *)wide->data;
+    bool brain = t->dtype == TD_BFLOAT16;
+    for (int64_t i = 0; i < t->size; i++) to[i] = brain ? td_bfloat_to_float(from[i]) : td_half_to_float(from[i]);
+  }
+  td_tensor_unref(flat);
+  return wide;
+}
+
+static void narrow(const td_tensor *wide, td_tensor *half) {
+  const float *from = (const float *)wide->data;
+  uint16_t *to = (uint16_t *)half->data;
+  bool brain = half->dtype == TD_BFLOAT16;
+  for (int64_t i = 0; i < half->size; i++) to[i] = brain ? td_bfloat_from_float(from[i]) : td_half_from_float(from[i]);
+}
+
+// ---- apply ----
+
+static void view_of(td_view *view, const td_tensor *t) {
+  view->data = t->data;
+  view->size = t->size;
+  view->dtype = t->dtype;
+  view->rank = t->rank;
+  for (int i = 0; i < t->rank; i++) {
+    view->shape[i] = t->shape[i];
+    view->strides[i] = t->strides[i];
+  }
+}
+
+static void meta_of(td_meta *meta, const td_tensor *t) {
+  if (!t) {
+    meta->rank = 255;
+    return;
+  }
+  meta->dtype = t->dtype;
+  meta->rank = t->rank;
+  for (int i = 0; i < t->rank; i++) meta->shape[i] = t->shape[i];
+}
+
+static int run_kernel(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
+                      td_tensor *const *out, int out_count) {
+  td_call call;
+  call.context = context;
+  call.op = op;
+  call.args = args;
+  call.in_count = in_count;
+  call.out_count = out_count;
+  for (int i = 0; i < in_count; i++) {
+    if (in[i]) view_of(&call.in[i], in[i]);
+    else call.in[i].data = NULL;
+  }
+  for (int i = 0; i < out_count; i++) view_of(&call.out[i], out[i]);
+  return op->kernel(&call);
+}
+
+static void drop(td_tensor **tensors, int count) {
+  for (int i = 0; i < count; i++) td_tensor_unref(tensors[i]);
+}
+
+// Runs the kernel in float32 where an input or an output is a half float.
+static int run_widened(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
+                       td_tensor *const *out, int out_count) {
+  td_tensor *wide_in[TD_INPUT_MAX], *wide_out[TD_OUTPUT_MAX];
+  int ins = 0, outs = 0, code = TD_OK;
+  for (; ins < in_count && !code; ins++) {
+    bool half = in[ins] && td_dtype_is_half(in[ins]->dtype);
+    wide_in[ins] = half ? widen(context, in[ins]) : td_tensor_ref(in[ins]);
+    if (half && !wide_in[ins]) code = context->error.code;
+  }
+  for (; outs < out_count && !code; outs++) {
+    bool half = td_dtype_is_half(out[outs]->dtype);
+    wide_out[outs] = half ? td_tensor_new(context, TD_FLOAT32, out[outs]->rank, out[outs]->shape) : td_tensor_ref(out[outs]);
+    if (!wide_out[outs]) code = context->error.code;
+  }
+  if (!code) code = run_kernel(context, op, wide_in, in_count, args, wide_out, out_count);
+  for (int i = 0; i < outs && !code; i++)
+    if (wide_out[i] != out[i]) narrow(wide_out[i], out[i]);
+  drop(wide_in, ins);
+  drop(wide_out, outs);
+  return code;
+}
+
+static bool has_half(td_tensor *const *tensors, int count) {
+  for (int i = 0; i < count; i++)
+    if (tensors[i] && td_dtype_is_half(tensors[i]->dtype)) return true;
+  return false;
+}
+
+static int defaults(const td_op *op, td_arg args[TD_PARAM_MAX]) {
+  int first = td_op_tensor_params(op), count = td_op_arg_count(op);
+  for (int i = 0; i < count; i++) args[i] = op->params[first + i].fallback;
+  return count;
+}
+
+static int produce(td_context *context, const td_op *op, td_tensor *const *in, const td_infer *infer, td_tensor **out) {
+  if (op->view) {
+    out[0] = op->view(context, in[0], infer);
+    return out[0] ? TD_OK : context->error.code;
+  }
+  int made = 0, code = TD_OK;
+  for (; made < infer->out_count && !code; made++) {
+    out[made] = td_tensor_new(context, infer->out[made].dtype, infer->out[made].rank, infer->out[made].shape);
+    if (!out[made]) code = context->error.code;
+  }
+  if (!code) {
+    bool half = !(op->flags & TD_HALF) && (has_half(in, infer->in_count) || has_half(out, infer->out_count));
+    code = (half ? run_widened : run_kernel)(context, op, in, infer->in_count, infer->args, out, infer->out_count);
+  }
+  if (code) drop(out, made);
+  return code;
+}
+
+int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args, td_tensor **out) {
+  if (atomic_load_explicit(&context->interrupt, memory_order_relaxed))
+    return td_error_set(context, TD_ERROR_INTERRUPT, "interrupted before %s", op->name);
+  td_arg filled[TD_PARAM_MAX];
+  if (!args) {
+    defaults(op, filled);
+    args = filled;
+  }
+  td_infer infer;
+  infer.context = context;
+  infer.op = op;
+  infer.in_count = in_count;
+  infer.tensors = in;
+  infer.args = args;
+  unsigned flags = 0;
+  for (int i = 0; i < in_count; i++) {
+    meta_of(&infer.in[i], in[i]);
+    if (in[i]) flags |= in[i]->flags;
+  }
+  int code = td_op_infer(&infer);
+  if (!code) code = produce(context, op, in, &infer, out);
+  if (code) return code;
+  for (int i = 0; i < infer.out_count; i++) {
+    out[i]->place = context->place;
+    out[i]->flags = flags & TD_TENSOR_FROM_VARIABLE;
+  }
+  if (!context->recorder) return TD_OK;
+  code = context->recorder->record(context, op, in, in_count, args, out, infer.out_count);
+  if (code) drop(out, infer.out_count);
+  return code;
+}
