@@ -11,7 +11,7 @@ void *td_memory_new(size_t bytes);       // uninitialised; 16-byte aligned, 64-b
 void *td_memory_new_zero(size_t bytes);  // as above, filled with zero bytes
 void *td_memory_resize(void *block, size_t bytes); // keeps contents; NULL block allocates; on failure block lives on
 void td_memory_free(void *block);        // NULL is allowed
-size_t td_memory_size(const void *block); // usable bytes of the block
+size_t td_memory_size(const void *block); // bytes asked for; 0 for NULL
 char *td_memory_text(const char *text);  // owned copy of a NUL-terminated text
 
 int64_t td_memory_live(void);            // bytes in use now, caches not counted

@@ -1,0 +1,32 @@
+// What an engine call runs in. The context owns its pool; whatever hangs at tapes, recorder and owner belongs to those
+// who set it and must be gone before the context is.
+#include "engine/base/context.h"
+
+#include <stdio.h>
+
+#include "engine/base/memory.h"
+
+td_context *td_context_new(int threads) {
+  td_context *context = td_memory_new_zero(sizeof *context);
+  if (!context) return NULL;
+  context->pool = td_pool_new(threads > 0 ? threads : td_threads_wanted());
+  if (!context->pool) {
+    td_memory_free(context);
+    return NULL;
+  }
+  atomic_init(&context->interrupt, 0);
+  return context;
+}
+
+void td_context_free(td_context *context) {
+  if (!context) return;
+  td_pool_free(context->pool);
+  td_memory_free(context);
+}
+
+void td_place_describe(td_context *context, td_place place, char *buffer, int size) {
+  if (size <= 0) return;
+  buffer[0] = 0;
+  if (place && context->describe) context->describe(context->owner, place, buffer, size);
+  if (!buffer[0]) snprintf(buffer, (size_t)size, "an unknown line");
+}
