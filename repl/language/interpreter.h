@@ -104,5 +104,6 @@ td_value td_builtin_find(td_interpreter *, td_str *name);
 void td_builtin_names(td_interpreter *, td_list *names);          // all of them, for completion and suggestions; loads nothing
 bool td_builtin_define(td_interpreter *, const char *name, td_value value);     // takes over value
 bool td_builtin_define_rows(td_interpreter *, const td_method *rows);           // each row a builtin function
+bool td_builtins_register(td_interpreter *);                       // types, functions, math and time (builtin_*.c, module_*.c); once, by td_interpreter_new
 td_value td_module_load(td_interpreter *, const char *name, const td_node *node); // import
 #endif

@@ -214,6 +214,9 @@ typedef struct td_exception {      // instance of a class under BaseException
 } td_exception;
 bool td_class_is_subclass(const td_class *class, const td_class *base);
 td_class *td_class_of(td_interpreter *, td_value v);                     // borrowed; also for builtin types
+// The class that stands for a builtin type: made at the first call (base object), kept by the interpreter; borrowed; NULL:
+// MemoryError. Builtins set its construct, its doc and, for bool, its base.
+td_class *td_class_of_type(td_interpreter *, const td_type *type);
 bool td_isinstance(td_interpreter *, td_value v, td_class *class);
 td_value td_class_lookup(td_class *class, td_str *name, td_class **where); // borrowed; NIL: absent
 
