@@ -165,7 +165,7 @@ static void drop(td_tensor **tensors, int count) {
 // Runs the kernel in float32 where an input or an output is a half float.
 static int run_widened(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
                        td_tensor *const *out, int out_count) {
-  td_tensor *wide_in[TD_INPUT_MAX], *wide_out[TD_OUTPUT_MAX];
+  td_tensor *wide_in[TD_INPUT_MAX] = {0}, *wide_out[TD_OUTPUT_MAX] = {0};
   int ins = 0, outs = 0, code = TD_OK;
   for (; ins < in_count && !code; ins++) {
     bool half = in[ins] && td_dtype_is_half(in[ins]->dtype);

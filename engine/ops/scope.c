@@ -133,7 +133,7 @@ int td_infer_axis(td_infer *infer, int64_t axis, int rank, int *out) {
 int td_infer_axes(td_infer *infer, const td_arg *axes, int rank, bool reduced[TD_RANK_MAX]) {
   for (int i = 0; i < TD_RANK_MAX; i++) reduced[i] = !axes->given && i < rank;
   for (int i = 0; axes->given && i < axes->count; i++) {
-    int axis;
+    int axis = 0;
     int code = td_infer_axis(infer, axes->ints[i], rank, &axis);
     if (code) return code;
     if (reduced[axis]) return td_infer_fail(infer, TD_ERROR_VALUE, "axis %d is named twice", axis);

@@ -79,6 +79,9 @@ struct td_type {
   void (*names)(td_interpreter *, td_value, td_list *);                    // adds attribute names for dir() and completion, running no code
   td_value (*item)(td_interpreter *, td_value, td_value key);              // NULL: "not subscriptable"
   bool (*set_item)(td_interpreter *, td_value, td_value key, td_value value);
+  // Value types (tensors): x[key] = v rebinds the name, attribute or item x to this result. Takes over container (which the caller moved out
+  // of x, so a sole one is updated in place); NULL: set_item. On an exception the old container comes back through *kept, to be put into x again
+  td_value (*with_item)(td_interpreter *, td_value container, td_value key, td_value value, td_value *kept);
   bool (*delete_item)(td_interpreter *, td_value, td_value key);
   int64_t (*length)(td_interpreter *, td_value);                           // -1: exception
   td_value (*iterate)(td_interpreter *, td_value);                         // an iterator; NULL: "not iterable"

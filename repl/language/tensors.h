@@ -1,0 +1,48 @@
+// The engine's things as values of the language: tensors, dtypes, Variables, tapes, and ops as builtins.
+#ifndef TD_LANGUAGE_TENSORS_H
+#define TD_LANGUAGE_TENSORS_H
+#include "engine/tape/tape.h"
+#include "repl/language/interpreter.h"
+
+typedef struct td_tensor_value { td_object object; td_tensor *tensor; } td_tensor_value;
+typedef struct td_variable_value { td_object object; td_variable *variable; } td_variable_value;
+typedef struct td_dtype_value { td_object object; uint8_t dtype; } td_dtype_value;
+typedef struct td_tape_value {
+  td_object object;
+  td_interpreter *interpreter;
+  td_tape *tape;
+  bool open;
+} td_tape_value;
+typedef struct td_op_value { // an op as a callable: builtin, or method bound to self
+  td_object object;
+  const td_op *op;
+  td_value self;             // NIL: not bound
+} td_op_value;
+
+extern const td_type td_tensor_type, td_variable_type, td_dtype_type, td_tape_type, td_op_type, td_scope_type;
+
+// A value for a tensor; takes over the reference. NULL: the engine's error is raised and NIL returned.
+td_value td_tensor_box(td_interpreter *, td_tensor *tensor);
+static inline td_tensor *td_unbox_tensor(td_value v) { return ((td_tensor_value *)v.o)->tensor; } // borrowed
+static inline td_variable *td_unbox_variable(td_value v) { return ((td_variable_value *)v.o)->variable; }
+
+// Any value that can stand for a tensor: a tensor, a Variable (read, so tapes see it), a number, a nested list or tuple, a
+// range. like: dtype of the tensors beside it (numbers are weak), or -1. New reference; NULL with an exception set.
+td_tensor *td_to_tensor(td_interpreter *, td_value v, int like);
+bool td_is_tensor_like(td_value v);        // tensor or Variable
+td_tensor *td_tensor_of(td_value v);       // borrowed: a tensor's, or a Variable's value without reading it on a tape
+bool td_to_dtype(td_interpreter *, td_value v, uint8_t *dtype);   // float32, "float32", float, int, bool
+bool td_to_axes(td_interpreter *, td_value v, const char *what, td_arg *arg); // int or tuple/list of ints
+td_value td_dtype_box(td_interpreter *, uint8_t dtype);
+
+// Calls an op with the arguments of a call; self: first tensor of a method call, NIL: none. Several outputs come as a tuple.
+td_value td_op_call(td_interpreter *, const td_op *op, td_value self, const td_arguments *arguments);
+td_value td_op_values(td_interpreter *, const td_op *op, int count, const td_value *values, const td_arg *args); // tensors ready, args NULL: defaults
+td_value td_op_builtin(td_interpreter *, const td_op *op, td_value self);
+
+// x[key], and x with x[key] = value. Borrow all; the second updates container's tensor in place when it is sole.
+td_value td_tensor_item(td_interpreter *, td_value container, td_value key);
+td_value td_tensor_with_item(td_interpreter *, td_value container, td_value key, td_value value, td_value *kept);
+
+bool td_tensors_register(td_interpreter *); // called by td_interpreter_new: builtins tensor, Variable, GradientTape, grad, dtypes, ...
+#endif
