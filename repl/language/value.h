@@ -250,7 +250,7 @@ int64_t td_length(td_interpreter *, td_value v);
 td_value td_iterate(td_interpreter *, td_value v);
 td_value td_next(td_interpreter *, td_value iterator);                   // NIL without exception: ended
 bool td_to_list(td_interpreter *, td_value iterable, td_list *into);     // appends all elements
-td_value td_call(td_interpreter *, td_value callee, const td_arguments *arguments);
+td_value td_invoke(td_interpreter *, td_value callee, const td_arguments *arguments); // calls anything callable (td_call is the engine's kernel call)
 td_value td_call_values(td_interpreter *, td_value callee, int count, td_value *values);
 td_value td_call_method(td_interpreter *, td_value v, const char *name, int count, td_value *values);
 bool td_repr(td_interpreter *, td_value v, td_text *text);
