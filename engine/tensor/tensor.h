@@ -53,7 +53,10 @@ td_tensor *td_tensor_contiguous(td_context *context, td_tensor *base); // base i
 td_tensor *td_tensor_from_int(td_context *context, int64_t value, uint8_t dtype);      // 0-d; wraps or rounds into dtype
 td_tensor *td_tensor_from_float(td_context *context, double value, uint8_t dtype);     // 0-d
 td_tensor *td_tensor_wrap(td_context *context, uint8_t dtype, int rank, const int64_t *shape, td_storage *storage,
-                          char *data); // contiguous view of foreign storage; takes over one reference on storage
+                          char *data); // contiguous view of foreign storage; takes over one reference on storage, also on failure
+// Copies strided elements of bytes each (1, 2, 4 or 8) into out, which is contiguous and apart from data. pool may be NULL.
+void td_elements_copy(td_pool *pool, char *out, const char *data, int bytes, int rank, const int64_t *shape,
+                      const int64_t *strides);
 
 static inline td_tensor *td_tensor_ref(td_tensor *t) {
   if (t) atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
