@@ -1,10 +1,45 @@
 // Variables: named cells. Assigning swaps the tensor, so whoever read the old value keeps it unchanged.
 #include "engine/tensor/variable.h"
 
+#include <pthread.h>
+
 #include "engine/base/memory.h"
 
 static _Atomic int64_t alive;
 static _Atomic uint64_t last_id;
+
+// ---- the living Variables by id ----
+
+enum { BUCKETS = 4096 };
+static struct {
+  pthread_mutex_t lock;
+  td_variable *buckets[BUCKETS];
+} living = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void enlist(td_variable *v) {
+  pthread_mutex_lock(&living.lock);
+  v->next = living.buckets[v->id % BUCKETS];
+  living.buckets[v->id % BUCKETS] = v;
+  pthread_mutex_unlock(&living.lock);
+}
+
+static void delist(td_variable *v) {
+  pthread_mutex_lock(&living.lock);
+  td_variable **link = &living.buckets[v->id % BUCKETS];
+  while (*link != v) link = &(*link)->next;
+  *link = v->next;
+  pthread_mutex_unlock(&living.lock);
+}
+
+td_variable *td_variable_find(uint64_t id) {
+  pthread_mutex_lock(&living.lock);
+  td_variable *v = living.buckets[id % BUCKETS];
+  while (v && v->id != id) v = v->next;
+  pthread_mutex_unlock(&living.lock);
+  return v;
+}
+
+// ---- values ----
 
 // The tensor itself when it has no origin, else a view of it without one. New reference.
 static td_tensor *bare(td_context *context, td_tensor *value) {
@@ -31,12 +66,14 @@ td_variable *td_variable_new(td_context *context, td_tensor *value, const char *
   v->id = atomic_fetch_add(&last_id, 1) + 1;
   v->value = stored;
   v->assigned = context->place;
+  enlist(v);
   atomic_fetch_add(&alive, 1);
   return v;
 }
 
 void td_variable_unref(td_variable *v) {
   if (!v || atomic_fetch_sub_explicit(&v->refs, 1, memory_order_acq_rel) != 1) return;
+  delist(v);
   td_tensor_unref(v->value);
   td_tensor_unref(v->grad);
   td_memory_free(v->name);

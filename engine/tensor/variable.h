@@ -12,6 +12,8 @@ typedef struct td_variable {
   td_tensor *value;        // owned, never NULL
   td_tensor *grad;         // owned, NULL: none; set by backward()
   td_place assigned;       // where value was last assigned
+  bool grad_warned;        // backward() already said that it adds to an old grad
+  struct td_variable *next; // td_variable_find's
 } td_variable;
 
 td_variable *td_variable_new(td_context *context, td_tensor *value, const char *name, bool trainable); // shares value
@@ -23,4 +25,5 @@ static inline td_variable *td_variable_ref(td_variable *v) {
 // Replaces the value; shape and dtype must be the Variable's. The stored tensor carries no origin.
 int td_variable_assign(td_context *context, td_variable *v, td_tensor *value);
 int64_t td_variable_count(void); // Variables alive in the process
+td_variable *td_variable_find(uint64_t id); // the living Variable of this id, borrowed; NULL: it is gone
 #endif
