@@ -16,7 +16,10 @@ typedef struct td_frame {
   td_value *slots;
   const td_node *call;      // node in this frame that is calling right now: for the call path
   td_value returned;        // set by RETURN
+  td_cell *owner;           // class body: cell that will hold the class, for super(); borrowed. Functions: function->owner
 } td_frame;
+
+typedef td_value td_command(td_interpreter *, char kind, const char *line); // kind '%', '!' or '?'; None, or a value to show; NIL: exception
 
 struct td_interpreter {
   td_context *context;      // owned
@@ -40,6 +43,10 @@ struct td_interpreter {
   td_value last;            // value of the last expression statement (_)
   int32_t cell;             // number of the running cell
   td_dict *results;         // _1, _2 ...
+  td_command *command;      // runs COMMAND lines; set by the notebook; NULL: they are errors
+  const struct td_library_deck *library; // the standard library's decks, ends with name NULL; set by who made the interpreter; NULL: none
+  const td_builtin *builtin; // the builtin function that was called last: its data, for natives shared by many rows
+  struct td_core *core;     // caches and tables of the core's own files (core.h)
 };
 
 td_interpreter *td_interpreter_new(int threads);   // NULL: no memory. Builtins are ready, no deck is loaded
@@ -92,6 +99,17 @@ static inline bool td_interrupted(td_interpreter *I) {
   return __builtin_expect(atomic_load_explicit(&I->context->interrupt, memory_order_relaxed), 0) && td_interrupted_slow(I);
 }
 
+// Output of the running code: buffered, an OUTPUT event at newline batches and where a statement of the top level ends.
+void td_output(td_interpreter *, int stream, const char *bytes, size_t length); // stream 1 stdout, 2 stderr
+void td_output_flush(td_interpreter *);
+void td_warn(td_interpreter *, const char *message);               // a WARNING event with the place that runs now
+
+// Guards against deep recursion: call in natives that recurse. true: RecursionError was raised.
+bool td_recursion_slow(td_interpreter *I);
+static inline bool td_recursion(td_interpreter *I) {
+  return __builtin_expect((char *)__builtin_frame_address(0) < I->stack_limit, 0) && td_recursion_slow(I);
+}
+
 // Calls (call.c). Frames for functions, classes and generators.
 td_value td_function_new(td_interpreter *, td_prototype *prototype, td_module *module); // captures from the current frame; evaluates nothing
 bool td_bind(td_interpreter *, const char *callee, const td_signature *signature, const td_arguments *arguments, td_value *slots); // slots get new references
@@ -106,4 +124,8 @@ bool td_builtin_define(td_interpreter *, const char *name, td_value value);     
 bool td_builtin_define_rows(td_interpreter *, const td_method *rows);           // each row a builtin function
 bool td_builtins_register(td_interpreter *);                       // types, functions, math and time (builtin_*.c, module_*.c); once, by td_interpreter_new
 td_value td_module_load(td_interpreter *, const char *name, const td_node *node); // import
+td_module *td_module_new(td_interpreter *, const char *name);      // an empty one; new reference
+// A module of C functions that "import name" finds; its other values are set by td_module_set. Borrowed: the interpreter keeps it.
+td_module *td_module_define(td_interpreter *, const char *name, const td_method *rows);
+bool td_module_set(td_interpreter *, td_module *, const char *name, td_value value); // takes over value
 #endif

@@ -135,6 +135,8 @@ typedef struct td_prototype {
   struct { int32_t outer, inner; } *captures; // cell in slot outer of the enclosing frame becomes slot inner here
   int32_t capture_count;
   struct td_arena *arena;   // counted: a function from a script keeps its tree
+  int32_t positional_only;  // leading parameters before "/"
+  td_str *qualified;        // "Model.call"; the evaluator's cache, filled where the definition first runs; held by the arena
 } td_prototype;
 
 // Memory of one script's tree; counted, since functions outlive the cell that defined them.

@@ -75,7 +75,7 @@ struct td_type {
   bool (*print)(td_interpreter *, td_value, td_text *);                    // str(); NULL: repr
   bool (*format)(td_interpreter *, td_value, const char *spec, td_text *); // f"{v:spec}"; NULL: an empty spec only
   td_value (*attribute)(td_interpreter *, td_value, td_str *);             // beyond methods; NIL without exception: no such attribute
-  bool (*set_attribute)(td_interpreter *, td_value, td_str *, td_value);   // NULL: read-only
+  bool (*set_attribute)(td_interpreter *, td_value, td_str *, td_value);   // value NIL: delete. NULL: read-only
   void (*names)(td_interpreter *, td_value, td_list *);                    // adds attribute names for dir() and completion, running no code
   td_value (*item)(td_interpreter *, td_value, td_value key);              // NULL: "not subscriptable"
   bool (*set_item)(td_interpreter *, td_value, td_value key, td_value value);
@@ -97,13 +97,15 @@ struct td_type {
   const char *doc;                                                         // help page of the type
 };
 extern const td_value td_not_implemented;   // borrowed sentinel
+extern const td_value td_ellipsis;          // the value of ...; borrowed
 #define TD_NOT_IMPLEMENTED td_not_implemented
 static inline bool td_is_not_implemented(td_value v) { return v.tag == TD_TAG_OBJECT && v.o == td_not_implemented.o; }
 
 // Type records, each in its value_*.c
 extern const td_type td_none_type, td_bool_type, td_int_type, td_float_type, td_str_type, td_list_type, td_tuple_type, td_dict_type,
     td_set_type, td_slice_type, td_range_type, td_function_type, td_builtin_type, td_bound_type, td_class_type, td_instance_type,
-    td_exception_type, td_module_type, td_cell_type, td_generator_type, td_ellipsis_type, td_property_type, td_type_type;
+    td_exception_type, td_module_type, td_cell_type, td_generator_type, td_ellipsis_type, td_not_implemented_type, td_property_type,
+    td_static_type, td_class_method_type, td_super_type;
 const td_type *td_type_of(td_value v);
 const char *td_type_name(td_interpreter *, td_value v);     // a class instance gives its class's name
 
@@ -190,13 +192,16 @@ typedef struct td_function {
   td_module *module;
   td_cell **captured;              // prototype->capture_count
   td_value *fallbacks;             // positional + keyword_only of the prototype; NIL: required
-  td_class *owner;                 // class whose body defined it; for super(); borrowed weakly through the class
+  td_cell *owner;                  // cell that holds the class whose body defined it, for super(); NULL: none
   td_dict *attributes;             // f.name = ...; NULL until used
   td_str *name;
+  td_str *qualified;               // "Model.call", "outer.<locals>.inner"
+  bool plain;                      // its frame needs no more than its positional arguments
 } td_function;
 typedef struct td_builtin { td_object object; const td_method *row; td_signature *signature; td_value self; const void *data; } td_builtin; // data: a td_op for op builtins
 typedef struct td_bound { td_container container; td_value self, function; } td_bound;
 typedef struct td_property { td_container container; td_value get, set; } td_property;
+typedef struct td_wrapper { td_container container; td_value function; } td_wrapper;   // staticmethod, classmethod
 
 struct td_class {
   td_container container;
@@ -206,7 +211,9 @@ struct td_class {
   const td_type *instance_type;    // td_instance_type, td_exception_type; a builtin type's record for classes that stand for one (int, list)
   td_native *construct;            // builtin types: int(x), list(x); arguments: tuple, dict
   td_str *doc;
-  struct td_special { td_value init, getattr, call, len, item; uint32_t version; } special; // caches; borrowed from attributes of the chain
+  td_str *qualified;               // "Outer.Inner"; the name for builtin classes
+  td_module *module;               // where it was defined; NULL: builtin
+  struct td_special { td_value init, getattr, setattr, call; uint32_t version; } special; // caches; borrowed from attributes of the chain
 };
 typedef struct td_instance { td_container container; td_class *class; td_dict *attributes; } td_instance;
 typedef struct td_exception {      // instance of a class under BaseException
@@ -243,9 +250,13 @@ td_value td_compare(td_interpreter *, int comparison, td_value a, td_value b);
 int td_equal_values(td_interpreter *, td_value a, td_value b);           // identity first; -1: exception
 bool td_hash(td_interpreter *, td_value v, uint64_t *hash);
 td_value td_attribute(td_interpreter *, td_value v, td_str *name);
-bool td_set_attribute(td_interpreter *, td_value v, td_str *name, td_value value);
+td_value td_attribute_find(td_interpreter *, td_value v, td_str *name);  // NIL without exception: no such attribute
+bool td_set_attribute(td_interpreter *, td_value v, td_str *name, td_value value); // value NIL: deletes
 td_value td_item(td_interpreter *, td_value v, td_value key);
 bool td_set_item(td_interpreter *, td_value v, td_value key, td_value value);
+bool td_delete_item(td_interpreter *, td_value v, td_value key);
+int td_contains(td_interpreter *, td_value container, td_value item);    // -1: exception
+td_value td_in_place(td_interpreter *, int op, td_value a, td_value b);  // a op= b; takes over a when it succeeds, which it may change when nobody else holds it
 int64_t td_length(td_interpreter *, td_value v);
 td_value td_iterate(td_interpreter *, td_value v);
 td_value td_next(td_interpreter *, td_value iterator);                   // NIL without exception: ended
