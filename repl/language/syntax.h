@@ -29,13 +29,13 @@
   X(INDEX, "a[b]; b is a TUPLE where commas were written, SLICEs inside")                                              \
   X(SLICE, "a:b:c, each may be NULL")                                                                                  \
   X(LAMBDA, "prototype")                                                                                               \
-  X(LIST_COMPREHENSION, "a: element; items: COMPREHENSION_FOR clauses; runs in the enclosing frame's hidden slots")    \
+  X(LIST_COMPREHENSION, "a: element; items: COMPREHENSION_FOR clauses; fresh. Runs in hidden slots of the enclosing frame") \
   X(SET_COMPREHENSION, "as LIST_COMPREHENSION")                                                                        \
-  X(DICT_COMPREHENSION, "a: key, b: value; items")                                                                     \
-  X(GENERATOR, "prototype whose body is a, items inside it; c: the first iterable, evaluated at once in the enclosing frame") \
-  X(COMPREHENSION_FOR, "a: target, b: iterable, items: conditions")                                                    \
+  X(DICT_COMPREHENSION, "a: key, b: value; items; fresh")                                                              \
+  X(GENERATOR, "a: element; items: clauses, all run in a frame of prototype (its body is a); c: iterable of the first clause, evaluated at once in the enclosing frame") \
+  X(COMPREHENSION_FOR, "a: target; b: iterable (NULL: first clause of a GENERATOR); items: conditions; slot: hidden, for its running iterator") \
   X(FSTRING, "items: CONSTANT text or FORMAT")                                                                         \
-  X(FORMAT, "a: expression; op: conversion character or 0; b: FSTRING of the spec or NULL; value: text 'expr=' for {expr=} or NIL")
+  X(FORMAT, "a: expression; op: conversion 'r', 's', 'a' or 0; b: FSTRING of the spec or NULL; value: text 'expr=' for {expr=} or NIL")
 
 // Statements.
 #define TD_STATEMENTS(X)                                                                                               \
@@ -44,7 +44,7 @@
   X(ASSIGN, "items: targets from left to right (a = b = v has two), b: value")                                         \
   X(AUGMENT, "a op= b")                                                                                                \
   X(ANNOTATED, "a: target, b: value or NULL; the annotation is parsed and dropped")                                    \
-  X(IF, "a: test; b: block; c: else block, IF or NULL")                                                                \
+  X(IF, "a: test; b: block; c: else block, IF (elif: a chain of any length) or NULL")                                    \
   X(WHILE, "a: test; b: block; c: else block or NULL")                                                                 \
   X(FOR, "a: target; b: iterable; c: block; d: else block or NULL")                                                    \
   X(BREAK, "")                                                                                                         \
@@ -59,10 +59,10 @@
   X(RAISE, "a or NULL; b: cause or NULL")                                                                              \
   X(ASSERT, "a; b: message or NULL")                                                                                   \
   X(DELETE, "items: targets")                                                                                          \
-  X(GLOBAL, "names are resolved away")                                                                                 \
-  X(IMPORT, "value: dotted name (str); a: NAME target")                                                                \
-  X(FROM_IMPORT, "value: module name (str); items: KEYWORD nodes, name: what, a: NAME target; none: *")                \
-  X(COMMAND, "value: the line after % or !, op: '%' or '!' or '?'")
+  X(GLOBAL, "items: NAMEs, op 'n' for nonlocal; resolved away: does nothing")                                        \
+  X(IMPORT, "value: dotted name (str); a: NAME target; op 1: has 'as', a gets the last module of the name, else the first") \
+  X(FROM_IMPORT, "value: module name (str, leading dots kept); items: KEYWORD nodes, name: what, a: NAME target; none: *") \
+  X(COMMAND, "op '%' or '!': value is the line after that sign; op '?': the whole line, its question marks included")
 
 typedef enum td_kind_of_node {
 #define X(KIND, doc) TD_NODE_##KIND,
@@ -103,7 +103,7 @@ typedef struct td_node td_node;
 struct td_node {
   union { td_evaluate *evaluate; td_execute *execute; };
   uint8_t kind, op, flags, scope;
-  int32_t slot;
+  int32_t slot;             // NAME, COMPREHENSION_FOR; while parsing: the height of an expression (bounded)
   uint32_t begin, end;      // span in the script
   uint32_t script;          // its id
   int32_t count;            // of items
@@ -111,7 +111,14 @@ struct td_node {
   td_node **items;
   uint8_t *ops;             // COMPARE
   td_str *name;             // interned; counted by the arena
-  union { td_value value; struct td_prototype *prototype; td_global *global; };
+  union {
+    td_value value;
+    struct td_prototype *prototype;
+    td_global *global;      // NAME: SCOPE_GLOBAL and SCOPE_CLASS
+    int32_t *fresh;         // comprehensions: hidden slots that hold cells (a lambda inside captures their variable), ended by -1;
+                            // each run of the comprehension begins by putting a new cell in each of them. NULL: none
+    struct td_symbol *symbol; // NAME, inside the resolver only
+  };
 };
 
 typedef struct td_parameter { td_str *name; td_node *fallback; uint32_t begin, end; } td_parameter;
@@ -122,19 +129,19 @@ typedef struct td_prototype {
   td_str *doc;              // docstring or NULL
   td_script *script;
   td_span span;             // whole definition, decorators included
-  td_node *body;            // BLOCK, an expression (lambda, generator), never NULL
+  td_node *body;            // BLOCK without the docstring, or an expression (lambda; generator: its element), never NULL
   bool is_expression;
-  td_parameter *parameters; // positional, then *args (or bare *), keyword-only, then **kwargs
-  int32_t positional;       // how many are positional-or-keyword; fallbacks are on the last ones
+  td_parameter *parameters; // in the order of their slots: positional, keyword-only, *args, **kwargs
+  int32_t positional;       // how many can be given by position; fallbacks are on the last ones
   int32_t keyword_only;
   bool star, double_star;   // *args, **kwargs; their slots follow the keyword-only ones
   int32_t slot_count;       // parameters first (positional, keyword-only, *args, **kwargs), then locals and hidden ones
-  td_str **slot_names;      // slot_count; NULL for hidden slots
-  int32_t *cells;           // slots that are cells made by this frame (a parameter among them is moved into its cell)
+  td_str **slot_names;      // slot_count; NULL for hidden slots and, in a class body, for captured ones: the named ones are the class's attributes
+  int32_t *cells;           // slots that are cells made when the frame begins (a parameter among them is moved into its cell)
   int32_t cell_count;
   struct { int32_t outer, inner; } *captures; // cell in slot outer of the enclosing frame becomes slot inner here
   int32_t capture_count;
-  struct td_arena *arena;   // counted: a function from a script keeps its tree
+  struct td_arena *arena;   // that all of this lives in; who keeps a prototype alive (a function) takes a reference of the arena
   int32_t positional_only;  // leading parameters before "/"
   td_str *qualified;        // "Model.call"; the evaluator's cache, filled where the definition first runs; held by the arena
 } td_prototype;
@@ -142,8 +149,9 @@ typedef struct td_prototype {
 // Memory of one script's tree; counted, since functions outlive the cell that defined them.
 typedef struct td_arena td_arena;
 td_arena *td_arena_new(void);
-void *td_arena_take(td_arena *arena, size_t bytes);   // zeroed; NULL: no memory
-void td_arena_hold(td_arena *arena, td_value value);  // the arena owns one reference of value from now on
+void *td_arena_take(td_arena *arena, size_t bytes);   // zeroed, 16-byte aligned; NULL: no memory
+bool td_arena_hold(td_arena *arena, td_value value);  // the arena owns one reference of value from now on; false: no memory, value is dropped
+void td_arena_keep(td_arena *arena, td_script *script); // the arena keeps script alive
 td_arena *td_arena_ref(td_arena *arena);
 void td_arena_unref(td_arena *arena);
 
