@@ -44,5 +44,5 @@ td_tensor *td_permute(td_scope *s, td_tensor *x, const int *axes);   // axes[x->
 td_tensor *td_swap_last(td_scope *s, td_tensor *x);                  // transposes the last two axes
 td_tensor *td_broadcast_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape);
 td_tensor *td_expand_axes(td_scope *s, td_tensor *x, const td_arg *axes, int rank); // reinserts axes of size 1 that a reduction of a rank-rank tensor removed
-td_tensor *td_slice(td_scope *s, td_tensor *x, const int64_t *start, const int64_t *step, const int64_t *size); // each x->rank numbers
+td_tensor *td_slice_view(td_scope *s, td_tensor *x, const int64_t *start, const int64_t *step, const int64_t *size); // each x->rank numbers
 #endif

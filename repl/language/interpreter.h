@@ -38,6 +38,7 @@ struct td_interpreter {
   int64_t container_count, collect_at;
   td_dict *interned;
   const td_event_sink *sink; // where events go; NULL: dropped
+  td_dict *ops;             // name -> op builtin (td_op_value, unbound), filled by td_tensors_register
   struct td_names *names;   // interned texts that C code looks up often
   td_class **classes;       // builtin classes by enum td_builtin_class
   td_value last;            // value of the last expression statement (_)

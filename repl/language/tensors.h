@@ -29,6 +29,11 @@ static inline td_variable *td_unbox_variable(td_value v) { return ((td_variable_
 // Any value that can stand for a tensor: a tensor, a Variable (read, so tapes see it), a number, a nested list or tuple, a
 // range. like: dtype of the tensors beside it (numbers are weak), or -1. New reference; NULL with an exception set.
 td_tensor *td_to_tensor(td_interpreter *, td_value v, int like);
+td_tensor *td_to_tensor_of(td_interpreter *, td_value v, uint8_t dtype); // as above, cast to dtype
+td_tensor *td_cast_to(td_interpreter *, td_tensor *t, uint8_t dtype);   // takes over t (NULL passes through)
+td_value td_tensor_element(const td_tensor *t, int64_t index);          // a number or bool, by row-major index
+td_value td_tensor_to_list(td_interpreter *, const td_tensor *t);       // nested lists; a 0-d tensor gives its number
+td_value td_shape_to_tuple(td_interpreter *, int rank, const int64_t *shape);
 bool td_is_tensor_like(td_value v);        // tensor or Variable
 td_tensor *td_tensor_of(td_value v);       // borrowed: a tensor's, or a Variable's value without reading it on a tape
 bool td_to_dtype(td_interpreter *, td_value v, uint8_t *dtype);   // float32, "float32", float, int, bool

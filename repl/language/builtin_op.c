@@ -1,0 +1,315 @@
+// Ops as builtins: one binder turns a call's arguments into tensors and td_args by the rows of td_op.params, for the
+// function form, op(x, ...), and the method form, x.op(...). No op is named here.
+#include <stdio.h>
+#include <string.h>
+#include "engine/base/memory.h"
+#include "repl/language/tensors.h"
+
+typedef struct binding {
+  const td_op *op;
+  int tensor_params, arg_count;
+  td_value given[TD_PARAM_MAX];   // by row; NIL: not given; borrowed
+  td_tensor *in[TD_INPUT_MAX];    // owned
+  int in_count;
+  td_arg args[TD_PARAM_MAX];
+} binding;
+
+static void binding_clear(binding *b) {
+  for (int i = 0; i < b->in_count; i++) td_tensor_unref(b->in[i]);
+  b->in_count = 0;
+}
+
+static const char *signature_of(const td_op *op, td_text *text) {
+  td_op_signature(op, text);
+  return text->data ? text->data : op->name;
+}
+
+static bool fail_signature(td_interpreter *I, const td_op *op, const char *problem) {
+  td_text signature = {0};
+  td_raise(I, TD_CLASS_TYPE_ERROR, "%s: %s", op->name, problem);
+  td_raise_hint(I, "its signature is %s", signature_of(op, &signature));
+  td_text_clear(&signature);
+  return false;
+}
+
+// ---- which argument belongs to which row ----
+
+static int row_count(const binding *b) { return b->tensor_params + b->arg_count; }
+
+// dim and keepdim are PyTorch's words for axis and keepdims; input names the first tensor.
+static bool names_row(const td_param *param, int row, const char *keyword) {
+  if (strcmp(param->name, keyword) == 0) return true;
+  if (strcmp(keyword, "dim") == 0) return strcmp(param->name, "axis") == 0 || strcmp(param->name, "axes") == 0;
+  if (strcmp(keyword, "axis") == 0) return strcmp(param->name, "axes") == 0;
+  if (strcmp(keyword, "keepdim") == 0) return strcmp(param->name, "keepdims") == 0;
+  if (strcmp(keyword, "input") == 0) return row == 0 && param->kind != TD_PARAM_TENSORS;
+  if (strcmp(keyword, "correction") == 0) return strcmp(param->name, "ddof") == 0;
+  return false;
+}
+
+static bool unknown_keyword(td_interpreter *I, const binding *b, const td_str *keyword) {
+  char problem[160];
+  snprintf(problem, sizeof problem, "there is no argument '%.80s'", keyword->data);
+  return fail_signature(I, b->op, problem);
+}
+
+static bool place_keywords(td_interpreter *I, binding *b, const td_arguments *arguments) {
+  for (int k = 0; k < arguments->keyword_count; k++) {
+    const td_str *keyword = arguments->keywords[k];
+    int row = 0;
+    while (row < row_count(b) && !names_row(&b->op->params[row], row, keyword->data)) row++;
+    if (row == row_count(b)) return unknown_keyword(I, b, keyword);
+    if (!td_is_nil(b->given[row])) {
+      char problem[160];
+      snprintf(problem, sizeof problem, "'%s' is given twice", b->op->params[row].name);
+      return fail_signature(I, b->op, problem);
+    }
+    b->given[row] = arguments->values[arguments->count + k];
+  }
+  return true;
+}
+
+static bool takes_many(const td_param *param) {
+  return param->kind == TD_PARAM_SHAPE || param->kind == TD_PARAM_INTS || param->kind == TD_PARAM_AXES;
+}
+
+// x.reshape(2, 3): where the only parameter beside tensors is a shape, ints may be written without a tuple.
+static bool gathers(const binding *b, int position, int count) {
+  return b->arg_count == 1 && position == b->tensor_params && count - position > 1 && takes_many(&b->op->params[position]);
+}
+
+static bool place_arguments(td_interpreter *I, binding *b, td_value self, const td_arguments *arguments, td_value *gathered) {
+  int row = 0, first = 0;
+  if (!td_is_nil(self)) b->given[row++] = self;
+  int total = row + arguments->count;
+  for (; first < arguments->count; first++, row++) {
+    if (gathers(b, row, total)) {
+      int count = arguments->count - first;
+      td_tuple *tuple = td_tuple_new(I, count);
+      if (!tuple) return false;
+      for (int i = 0; i < count; i++) tuple->items[i] = td_ref(arguments->values[first + i]);
+      *gathered = b->given[row] = td_from(tuple);
+      break;
+    }
+    if (row == row_count(b)) {
+      char problem[160];
+      snprintf(problem, sizeof problem, "takes at most %d arguments, %d were given", row_count(b), total);
+      return fail_signature(I, b->op, problem);
+    }
+    b->given[row] = arguments->values[first];
+  }
+  return place_keywords(I, b, arguments);
+}
+
+// ---- tensors ----
+
+// The dtype that numbers among the inputs take: that of the tensors beside them, or -1.
+static int common_dtype(const binding *b) {
+  int common = -1;
+  for (int i = 0; i < b->tensor_params; i++) {
+    const td_tensor *t = td_tensor_of(b->given[i]);
+    if (t) common = common < 0 ? t->dtype : td_dtype_promote((uint8_t)common, t->dtype);
+  }
+  return common;
+}
+
+static bool fail_argument(td_interpreter *I, const td_op *op, int row, const char *expected, td_value given) {
+  if (!td_is_nil(I->raised)) return false;
+  char problem[200];
+  snprintf(problem, sizeof problem, "'%s' must be %s, not %.60s", op->params[row].name, expected, td_type_name(I, given));
+  return fail_signature(I, op, problem);
+}
+
+static bool bind_tensor_list(td_interpreter *I, binding *b) {
+  td_value v = b->given[0];
+  if (td_is_nil(v)) return fail_signature(I, b->op, "needs a list of tensors");
+  td_list *list = td_list_new(I, 0);
+  if (!list) return false;
+  bool ok = td_to_list(I, v, list);
+  if (ok && list->count > TD_INPUT_MAX) {
+    td_raise(I, TD_CLASS_VALUE_ERROR, "%s: %lld tensors, at most %d fit in one call", b->op->name, (long long)list->count, TD_INPUT_MAX);
+    td_raise_hint(I, "join them in groups");
+    ok = false;
+  }
+  int common = -1;
+  for (int64_t i = 0; ok && i < list->count; i++) {
+    const td_tensor *t = td_tensor_of(list->items[i]);
+    if (t) common = common < 0 ? t->dtype : td_dtype_promote((uint8_t)common, t->dtype);
+  }
+  for (int64_t i = 0; ok && i < list->count; i++) {
+    td_tensor *t = td_to_tensor(I, list->items[i], common);
+    if (t) b->in[b->in_count++] = t;
+    else ok = fail_argument(I, b->op, 0, "a list of tensors", list->items[i]);
+  }
+  td_unref(td_from(list));
+  return ok;
+}
+
+static bool bind_tensors(td_interpreter *I, binding *b) {
+  if (b->tensor_params && b->op->params[0].kind == TD_PARAM_TENSORS) return bind_tensor_list(I, b);
+  int like = common_dtype(b);
+  for (int i = 0; i < b->tensor_params; i++) {
+    td_value v = b->given[i];
+    bool optional = b->op->params[i].kind == TD_PARAM_TENSOR_OPTIONAL;
+    if (optional && (td_is_nil(v) || td_is_none(v))) {
+      b->in[b->in_count++] = NULL;
+      continue;
+    }
+    if (td_is_nil(v)) {
+      char problem[120];
+      snprintf(problem, sizeof problem, "missing argument '%s'", b->op->params[i].name);
+      return fail_signature(I, b->op, problem);
+    }
+    td_tensor *t = td_to_tensor(I, v, like);
+    if (!t) return fail_argument(I, b->op, i, "a tensor or a number", v);
+    b->in[b->in_count++] = t;
+  }
+  return true;
+}
+
+// ---- the other parameters ----
+
+static bool bind_choice(td_interpreter *I, const td_op *op, int row, td_value v, td_arg *arg) {
+  const td_param *param = &op->params[row];
+  td_text names = {0};
+  for (int i = 0; param->choices[i]; i++) {
+    if (td_is(v, &td_str_type) && strcmp(td_as_str(v)->data, param->choices[i]) == 0) {
+      arg->i = i;
+      td_text_clear(&names);
+      return true;
+    }
+    td_text_print(&names, "%s\"%s\"", i ? ", " : "", param->choices[i]);
+  }
+  td_raise(I, TD_CLASS_VALUE_ERROR, "%s: '%s' must be one of %s", op->name, param->name, names.data ? names.data : "");
+  td_text_clear(&names);
+  return false;
+}
+
+static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, td_arg *arg) {
+  bool ok = true;
+  arg->given = 1;
+  switch (op->params[row].kind) {
+  case TD_PARAM_INT:
+  case TD_PARAM_AXIS:
+    arg->i = td_to_int(I, v, &ok);
+    return ok || fail_argument(I, op, row, "an int", v);
+  case TD_PARAM_FLOAT:
+    arg->f = td_to_double(I, v, &ok);
+    return ok || fail_argument(I, op, row, "a number", v);
+  case TD_PARAM_BOOL: {
+    int truth = td_truth(I, v);
+    arg->i = truth == 1;
+    return truth >= 0;
+  }
+  case TD_PARAM_CHOICE: return bind_choice(I, op, row, v, arg);
+  case TD_PARAM_DTYPE: {
+    uint8_t dtype = 0;
+    ok = td_to_dtype(I, v, &dtype);
+    arg->i = dtype;
+    return ok || fail_argument(I, op, row, "a dtype", v);
+  }
+  case TD_PARAM_TEXT:
+    if (!td_is(v, &td_str_type)) return fail_argument(I, op, row, "a str", v);
+    if (td_as_str(v)->length >= sizeof arg->text) return fail_argument(I, op, row, "a shorter str", v);
+    memcpy(arg->text, td_as_str(v)->data, td_as_str(v)->length + 1);
+    return true;
+  default: return td_to_axes(I, v, op->params[row].name, arg);
+  }
+}
+
+static bool bind_args(td_interpreter *I, binding *b) {
+  for (int i = 0; i < b->arg_count; i++) {
+    int row = b->tensor_params + i;
+    td_value v = b->given[row];
+    const td_param *param = &b->op->params[row];
+    if (td_is_nil(v) && param->required) {
+      char problem[120];
+      snprintf(problem, sizeof problem, "missing argument '%s'", param->name);
+      return fail_signature(I, b->op, problem);
+    }
+    b->args[i] = param->fallback;
+    if (td_is_nil(v)) continue;
+    if (td_is_none(v)) {
+      if (param->fallback.given && param->kind != TD_PARAM_DTYPE) return fail_argument(I, b->op, row, "a value", v);
+      continue;
+    }
+    if (!bind_value(I, b->op, row, v, &b->args[i])) return false;
+  }
+  return true;
+}
+
+static td_value box_outputs(td_interpreter *I, const td_op *op, td_tensor **out) {
+  if (op->outputs <= 1) return td_tensor_box(I, out[0]);
+  td_tuple *tuple = td_tuple_new(I, op->outputs);
+  for (int i = 0; i < op->outputs; i++) {
+    td_value boxed = td_tensor_box(I, out[i]);
+    if (tuple) tuple->items[i] = boxed;
+    else td_unref(boxed);
+  }
+  return td_from(tuple);
+}
+
+td_value td_op_values(td_interpreter *I, const td_op *op, int count, const td_value *values, const td_arg *args) {
+  td_tensor *in[TD_INPUT_MAX], *out[TD_OUTPUT_MAX];
+  for (int i = 0; i < count; i++) in[i] = td_is_nil(values[i]) ? NULL : td_unbox_tensor(values[i]);
+  if (td_op_apply(I->context, op, in, count, args, out) != TD_OK) return td_raise_engine(I);
+  return box_outputs(I, op, out);
+}
+
+td_value td_op_call(td_interpreter *I, const td_op *op, td_value self, const td_arguments *arguments) {
+  binding b;
+  b.op = op;
+  b.tensor_params = td_op_tensor_params(op);
+  b.arg_count = td_op_arg_count(op);
+  b.in_count = 0;
+  for (int i = 0; i < row_count(&b); i++) b.given[i] = TD_NIL;
+  td_value gathered = TD_NIL, result = TD_NIL;
+  td_tensor *out[TD_OUTPUT_MAX];
+  if (place_arguments(I, &b, self, arguments, &gathered) && bind_args(I, &b) && bind_tensors(I, &b)) {
+    if (td_op_apply(I->context, op, b.in, b.in_count, b.args, out) == TD_OK) result = box_outputs(I, op, out);
+    else td_raise_engine(I);
+  }
+  binding_clear(&b);
+  td_unref(gathered);
+  return result;
+}
+
+// ---- the callable ----
+
+static td_value op_call(td_interpreter *I, td_value callee, const td_arguments *arguments) {
+  td_op_value *bound = (td_op_value *)callee.o;
+  return td_op_call(I, bound->op, bound->self, arguments);
+}
+
+static bool op_repr(td_interpreter *I, td_value v, td_text *text) {
+  (void)I;
+  td_text_print(text, "<op %s>", ((td_op_value *)v.o)->op->name);
+  return true;
+}
+
+static td_value op_attribute(td_interpreter *I, td_value v, td_str *name) {
+  const td_op *op = ((td_op_value *)v.o)->op;
+  if (strcmp(name->data, "__name__") == 0) return td_from(td_str_from(I, op->name));
+  if (strcmp(name->data, "__doc__") == 0) return td_from(td_str_from(I, op->doc));
+  return TD_NIL;
+}
+
+static void op_release(td_object *object) { td_unref(((td_op_value *)object)->self); }
+
+const td_type td_op_type = {
+    .name = "op",
+    .size = sizeof(td_op_value),
+    .release = op_release,
+    .repr = op_repr,
+    .attribute = op_attribute,
+    .call = op_call,
+    .doc = "An op of the engine: runs at once, and is recorded while a tape is open.",
+};
+
+td_value td_op_builtin(td_interpreter *I, const td_op *op, td_value self) {
+  td_op_value *value = td_object_new(I, &td_op_type, sizeof *value);
+  if (!value) return TD_NIL;
+  value->op = op;
+  value->self = td_ref(self);
+  return td_from(value);
+}
