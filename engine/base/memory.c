@@ -5,6 +5,9 @@
 //  3. Counters belong to threads and are summed on demand; a thread that ends folds its counters in and empties its lists.
 // Sanitized and harsh builds give every block straight back, so that tools see the real lifetimes; harsh builds also fill
 // new and freed blocks with 0xff (NaN in every float dtype) and check guards.
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
 #include "engine/base/memory.h"
 
 #include <assert.h>
