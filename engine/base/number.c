@@ -1,7 +1,7 @@
-// Shortest decimal digits that read back as the same double or float, nearest to the value among the shortest; ties go
-// to the even digit. The value and the two ends of the interval that rounds to it are scaled exactly in 128 bits, to 17
-// (float: 9) digits before the point; the longest run of final zeros that fits between the ends gives the answer. Values
-// whose scaling needs more bits, and subnormals, are found by printing and reading back.
+// Shortest decimal digits that read back as the same number of its format, nearest to the value among the shortest; ties
+// go to the even digit. The value and the two ends of the interval that rounds to it are scaled exactly in 128 bits, to
+// 17 (float: 9) digits before the point; the longest run of final zeros that fits between the ends gives the answer.
+// Values whose scaling needs more bits are found by printing and reading back.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,32 +16,33 @@ static const uint64_t powers[20] = {
     1000000000000u, 10000000000000u, 100000000000000u, 1000000000000000u, 10000000000000000u, 100000000000000000u,
     1000000000000000000u, 10000000000000000000u};
 
+typedef struct format { // significant bits, exponent of the last bit of the smallest numbers, digits that always suffice
+  int bits, least, digits_safe, digits_enough;
+} format;
+
+static format format_of(int bits) {
+  switch (bits) {
+    case 8: return (format){8, -133, 1, 4};
+    case 11: return (format){11, -24, 1, 5};
+    case 24: return (format){24, -149, 6, 9};
+    default: return (format){53, -1074, 15, 17};
+  }
+}
+
 typedef struct parts { // value = mantissa * 2^exponent
   uint64_t mantissa;
   int exponent;
-  bool single, subnormal, boundary; // boundary: the gap below is half the gap above
+  bool subnormal, boundary; // boundary: the gap below is half the gap above
 } parts;
 
-static parts parts_of(double value, bool single) {
-  parts p = {.single = single};
-  if (single) {
-    float narrow = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &narrow, sizeof bits);
-    uint32_t biased = bits >> 23 & 0xff, fraction = bits & 0x7fffff;
-    p.subnormal = !biased;
-    p.mantissa = biased ? fraction | 0x800000 : fraction;
-    p.exponent = (biased ? (int)biased : 1) - 150;
-    p.boundary = !fraction && biased > 1;
-    return p;
-  }
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  uint64_t biased = bits >> 52 & 0x7ff, fraction = bits & 0xfffffffffffff;
-  p.subnormal = !biased;
-  p.mantissa = biased ? fraction | 0x10000000000000 : fraction;
-  p.exponent = (biased ? (int)biased : 1) - 1075;
-  p.boundary = !fraction && biased > 1;
+static parts parts_of(double value, const format *f) {
+  int exponent;
+  double fraction = frexp(value, &exponent); // [0.5, 1)
+  parts p = {.exponent = exponent - f->bits};
+  p.subnormal = p.exponent < f->least;
+  if (p.subnormal) p.exponent = f->least;
+  p.mantissa = (uint64_t)ldexp(fraction, exponent - p.exponent);
+  p.boundary = p.mantissa == (uint64_t)1 << (f->bits - 1) && p.exponent > f->least;
   return p;
 }
 
@@ -92,11 +93,11 @@ static uint64_t round_to(uint64_t n, int zeros, wide rest, wide whole) {
   return (below + (side > 0 || (side == 0 && (below & 1)))) * unit;
 }
 
-static bool digits_scaled(const parts *p, int guess, uint64_t *number, int *point) {
-  int wanted = p->single ? 9 : 17, scale = wanted - guess;
+static bool digits_scaled(const parts *p, const format *f, int guess, uint64_t *number, int *point) {
+  int wanted = f->digits_enough, scale = wanted - guess;
   scaler s;
   wide rest, whole, unused;
-  if (!scaler_new(&s, p->exponent - 2, scale, p->single ? 27 : 56)) return false;
+  if (!scaler_new(&s, p->exponent - 2, scale, f->bits + 3)) return false;
   uint64_t middle = scaler_apply(&s, p->mantissa * 4, &rest, &whole);
   wide low_rest, high_rest;
   uint64_t low = scaler_apply(&s, p->mantissa * 4 - (p->boundary ? 1 : 2), &low_rest, &unused);
@@ -114,15 +115,20 @@ static bool digits_scaled(const parts *p, int guess, uint64_t *number, int *poin
   return true;
 }
 
-static bool reads_back(double value, bool single, uint64_t number, int exponent) {
+static bool reads_back(double value, const format *f, uint64_t number, int exponent) {
   char text[48];
   snprintf(text, sizeof text, "%llue%d", (unsigned long long)number, exponent);
-  return single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
+  if (f->bits == 24) return strtof(text, NULL) == (float)value;
+  double read = strtod(text, NULL);
+  if (f->bits == 53 || isinf(read)) return read == value;
+  int last;
+  frexp(read, &last);
+  last = last - f->bits < f->least ? f->least : last - f->bits;
+  return ldexp(nearbyint(ldexp(read, -last)), last) == value;
 }
 
-static void digits_tried(double value, const parts *p, uint64_t *number, int *point) {
-  int most = p->single ? 9 : 17, count = p->subnormal ? 1 : p->single ? 6 : 15;
-  for (;; count++) {
+static void digits_tried(double value, const parts *p, const format *f, uint64_t *number, int *point) {
+  for (int count = p->subnormal ? 1 : f->digits_safe;; count++) {
     char text[48], *end = text + 1;
     snprintf(text, sizeof text, "%.*e", count - 1, value);
     uint64_t n = (uint64_t)(text[0] - '0');
@@ -130,25 +136,26 @@ static void digits_tried(double value, const parts *p, uint64_t *number, int *po
     int exponent = (int)strtol(end + 1, NULL, 10) - (count - 1);
     *point = exponent;
     *number = n;
-    if (count >= most || reads_back(value, p->single, n, exponent)) return;
+    if (count >= f->digits_enough || reads_back(value, f, n, exponent)) return;
     *number = n + 1; // beside a power of two the nearest may lie outside while the next one above is inside
-    if (p->boundary && reads_back(value, p->single, n + 1, exponent)) return;
+    if (p->boundary && reads_back(value, f, n + 1, exponent)) return;
   }
 }
 
-int td_number_digits(double value, bool single, char digits[24], int *point) {
+int td_number_digits_bits(double value, int significant, char digits[24], int *point) {
   value = fabs(value);
   if (value == 0) {
     memcpy(digits, "0", 2);
     *point = 1;
     return 1;
   }
-  parts p = parts_of(value, single);
+  format f = format_of(significant);
+  parts p = parts_of(value, &f);
   uint64_t number;
   int exponent, bits;
   frexp(value, &bits);
   int guess = (int)ceil((bits - 1) * 0.30102999566398120 - 1e-9); // 10^(guess - 1) <= 2^(bits - 1), up to one too small
-  if (p.subnormal || !digits_scaled(&p, guess, &number, &exponent)) digits_tried(value, &p, &number, &exponent);
+  if (!digits_scaled(&p, &f, guess, &number, &exponent)) digits_tried(value, &p, &f, &number, &exponent);
   while (number % 10 == 0) {
     number /= 10;
     exponent++;
@@ -185,7 +192,11 @@ static int print_digits(char *out, const char *digits, int count, int point) {
   return (int)(out - start);
 }
 
-static int print_number(char *buffer, double value, bool single) {
+int td_number_digits(double value, bool single, char digits[24], int *point) {
+  return td_number_digits_bits(value, single ? 24 : 53, digits, point);
+}
+
+int td_number_print_bits(char buffer[TD_NUMBER_TEXT], double value, int significant) {
   if (isnan(value)) {
     memcpy(buffer, "nan", 4);
     return 3;
@@ -197,9 +208,9 @@ static int print_number(char *buffer, double value, bool single) {
     return 3 + sign;
   }
   char digits[24];
-  int point, count = td_number_digits(value, single, digits, &point);
+  int point, count = td_number_digits_bits(value, significant, digits, &point);
   return sign + print_digits(buffer + sign, digits, count, point);
 }
 
-int td_number_print(char buffer[TD_NUMBER_TEXT], double value) { return print_number(buffer, value, false); }
-int td_number_print_float(char buffer[TD_NUMBER_TEXT], float value) { return print_number(buffer, value, true); }
+int td_number_print(char buffer[TD_NUMBER_TEXT], double value) { return td_number_print_bits(buffer, value, 53); }
+int td_number_print_float(char buffer[TD_NUMBER_TEXT], float value) { return td_number_print_bits(buffer, (double)value, 24); }

@@ -28,4 +28,7 @@ int td_number_print(char buffer[TD_NUMBER_TEXT], double value);        // shorte
 int td_number_print_float(char buffer[TD_NUMBER_TEXT], float value);   // shortest for a float
 // Digits and decimal exponent of the shortest form: value = 0.d1d2d3... * 10^point. digits is NUL-terminated.
 int td_number_digits(double value, bool single, char digits[24], int *point);
+// The same for a number of a format with so many significant bits: 53 double, 24 float, 11 float16, 8 bfloat16.
+int td_number_print_bits(char buffer[TD_NUMBER_TEXT], double value, int significant);
+int td_number_digits_bits(double value, int significant, char digits[24], int *point);
 #endif

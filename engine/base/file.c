@@ -1,0 +1,311 @@
+// File calls. Every system call goes through a wrapper that can be told to fail and that starts again after a signal.
+// A save never opens the target for writing: it writes ".NAME.tapedeck-PID-N" beside it, syncs, and renames. Such files
+// of processes that are gone are removed by the next save of the same name. What is no regular file (a device, a pipe)
+// is written straight.
+#define _GNU_SOURCE
+#include "engine/base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/memory.h"
+
+enum { NAME_KEPT = 200, LINKS_MAX = 40, INTERRUPTS_MAX = 100, FIRST_READ = 64 << 10 };
+
+// ---- calls that can be made to fail ----
+
+static _Atomic int64_t fail_left;
+static atomic_int fail_error;
+static atomic_bool fail_forever;
+
+void td_file_fail(int64_t nth, int error, bool forever) {
+  atomic_store(&fail_error, error);
+  atomic_store(&fail_forever, forever);
+  atomic_store(&fail_left, nth > 0 ? nth : 0);
+}
+
+static bool injected(void) { // sets errno when this call shall fail
+  int64_t left = atomic_load(&fail_left), next;
+  do {
+    if (!left) return false;
+    next = left > 1 ? left - 1 : atomic_load(&fail_forever);
+  } while (!atomic_compare_exchange_weak(&fail_left, &left, next));
+  if (left == 1) errno = atomic_load(&fail_error);
+  return left == 1;
+}
+
+static bool again(int result, int *interrupts) { return result < 0 && errno == EINTR && ++*interrupts < INTERRUPTS_MAX; }
+
+static int call_open(const char *path, int flags, mode_t mode) {
+  int fd, interrupts = 0;
+  do fd = injected() ? -1 : open(path, flags | O_CLOEXEC, mode);
+  while (again(fd, &interrupts));
+  return fd;
+}
+
+static int call_stat(int fd, struct stat *status) { return injected() ? -1 : fstat(fd, status); }
+
+static int call_lstat(const char *path, struct stat *status) { return injected() ? -1 : lstat(path, status); }
+
+static ssize_t call_read(int fd, void *bytes, size_t size) {
+  int interrupts = 0;
+  ssize_t got;
+  do got = injected() ? -1 : read(fd, bytes, size);
+  while (again(got < 0 ? -1 : 0, &interrupts));
+  return got;
+}
+
+static int call_write(int fd, const char *bytes, size_t size) { // all of it, or -1
+  int interrupts = 0;
+  while (size) {
+    ssize_t done = injected() ? -1 : write(fd, bytes, size < SSIZE_MAX ? size : SSIZE_MAX);
+    if (done < 0 && !again(-1, &interrupts)) return -1;
+    if (done < 0) continue;
+    bytes += done;
+    size -= (size_t)done;
+  }
+  return 0;
+}
+
+static int call_sync(int fd) {
+  int result, interrupts = 0;
+  do result = injected() ? -1 : fsync(fd);
+  while (again(result, &interrupts));
+  return result;
+}
+
+static int call_lock(int fd) {
+  int result, interrupts = 0;
+  do result = injected() ? -1 : flock(fd, LOCK_EX);
+  while (again(result, &interrupts));
+  return result;
+}
+
+static int call_close(int fd) { // the descriptor is gone in any case
+  bool fails = injected();
+  int error = errno, result = close(fd);
+  if (fails) errno = error;
+  return fails || (result < 0 && errno != EINTR) ? -1 : 0;
+}
+
+static int call_rename(const char *from, const char *to) { return injected() ? -1 : rename(from, to); }
+
+// ---- errors ----
+
+static int refuse(td_context *context, const char *verb, const char *path, int error) {
+  if (error == EINTR && atomic_load(&context->interrupt))
+    return td_error_set(context, TD_ERROR_INTERRUPT, "%s: '%s': interrupted", verb, path);
+  td_error_set(context, TD_ERROR_FILE, "%s: '%s': %s", verb, path, strerror(error));
+  if (error == ENOSPC || error == EDQUOT) td_error_hint(context, "free some space and save again; nothing is lost in memory");
+  return TD_ERROR_FILE;
+}
+
+// ---- reading ----
+
+static int refuse_size(td_context *context, const char *path, size_t limit) {
+  return td_error_set(context, TD_ERROR_FILE, "read: '%s': larger than the %zu bytes that are accepted here", path, limit);
+}
+
+static int read_all(td_context *context, int fd, const char *path, size_t expected, size_t limit, char **bytes, size_t *size) {
+  size_t capacity = (expected ? expected : FIRST_READ) + 1, used = 0; // one more, to see the end and to hold the NUL
+  char *data = td_memory_new(capacity);
+  while (data) {
+    ssize_t got = call_read(fd, data + used, capacity - used);
+    if (got < 0) {
+      int error = errno;
+      td_memory_free(data);
+      return refuse(context, "read", path, error);
+    }
+    used += (size_t)got;
+    if (used > limit) {
+      td_memory_free(data);
+      return refuse_size(context, path, limit);
+    }
+    if (!got) {
+      data[used] = 0;
+      *bytes = data;
+      *size = used;
+      return TD_OK;
+    }
+    if (used < capacity) continue;
+    capacity *= 2;
+    char *larger = td_memory_resize(data, capacity);
+    if (!larger) td_memory_free(data);
+    data = larger;
+  }
+  return td_error_memory(context, path, (int64_t)capacity);
+}
+
+int td_file_read(td_context *context, const char *path, size_t limit, char **bytes, size_t *size) {
+  *bytes = NULL;
+  *size = 0;
+  int fd = call_open(path, O_RDONLY, 0);
+  if (fd < 0) return refuse(context, "read", path, errno);
+  struct stat status;
+  int code;
+  if (call_stat(fd, &status)) code = refuse(context, "read", path, errno);
+  else if (S_ISDIR(status.st_mode)) code = refuse(context, "read", path, EISDIR);
+  else if (S_ISREG(status.st_mode) && (uint64_t)status.st_size > limit) code = refuse_size(context, path, limit);
+  else code = read_all(context, fd, path, S_ISREG(status.st_mode) ? (size_t)status.st_size : 0, limit, bytes, size);
+  close(fd);
+  return code;
+}
+
+bool td_file_exists(const char *path) {
+  struct stat status;
+  return !stat(path, &status);
+}
+
+// ---- saving ----
+
+typedef struct target { // where a save goes, links followed
+  char path[PATH_MAX], folder[PATH_MAX], name[NAME_MAX + 1], temporary[PATH_MAX];
+  bool exists;
+  struct stat status;
+} target;
+
+static int split(target *t) {
+  const char *slash = strrchr(t->path, '/');
+  const char *name = slash ? slash + 1 : t->path;
+  if (!*name) return EISDIR;
+  if (strlen(name) > NAME_MAX) return ENAMETOOLONG;
+  memcpy(t->name, name, strlen(name) + 1);
+  size_t length = slash == t->path ? 1 : slash ? (size_t)(slash - t->path) : 0;
+  memcpy(t->folder, length ? t->path : ".", length ? length : 1);
+  t->folder[length ? length : 1] = 0;
+  return 0;
+}
+
+static int follow(target *t, const char *path) { // 0, or an errno
+  if (strlen(path) >= sizeof t->path) return ENAMETOOLONG;
+  memcpy(t->path, path, strlen(path) + 1);
+  for (int links = 0; links < LINKS_MAX; links++) {
+    int error = split(t);
+    if (error) return error;
+    t->exists = !call_lstat(t->path, &t->status);
+    if (!t->exists) return errno == ENOENT ? 0 : errno;
+    if (!S_ISLNK(t->status.st_mode)) return S_ISDIR(t->status.st_mode) ? EISDIR : 0;
+    char link[PATH_MAX];
+    ssize_t length = readlink(t->path, link, sizeof link - 1);
+    if (length < 0) return errno;
+    link[length] = 0;
+    size_t before = link[0] == '/' ? 0 : strlen(t->path) - strlen(t->name);
+    if (before + (size_t)length >= sizeof t->path) return ENAMETOOLONG;
+    memcpy(t->path + before, link, (size_t)length + 1);
+  }
+  return ELOOP;
+}
+
+static void remove_leftovers(const target *t) { // temporary files of this name whose process is gone
+  char start[NAME_KEPT + 32];
+  int length = snprintf(start, sizeof start, ".%.*s.tapedeck-", NAME_KEPT, t->name);
+  DIR *folder = opendir(t->folder);
+  if (!folder) return;
+  for (struct dirent *entry; (entry = readdir(folder));) {
+    if (strncmp(entry->d_name, start, (size_t)length)) continue;
+    char *end;
+    long process = strtol(entry->d_name + length, &end, 10);
+    if (*end == '-' && process > 0 && process <= INT_MAX && kill((pid_t)process, 0) && errno == ESRCH)
+      unlinkat(dirfd(folder), entry->d_name, 0);
+  }
+  closedir(folder);
+}
+
+static int temporary_open(target *t) { // a file of our own beside the target
+  static atomic_uint number;
+  for (int tries = 0; tries < 100; tries++) {
+    int length = snprintf(t->temporary, sizeof t->temporary, "%s/.%.*s.tapedeck-%ld-%u", t->folder, NAME_KEPT, t->name,
+                          (long)getpid(), atomic_fetch_add(&number, 1));
+    if (length >= (int)sizeof t->temporary) {
+      errno = ENAMETOOLONG;
+      return -1;
+    }
+    int fd = call_open(t->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, t->exists ? 0600 : 0666);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
+}
+
+static int keep_owner_and_mode(int fd, const target *t) {
+  if (!t->exists) return 0;
+  if (t->status.st_uid != geteuid() || t->status.st_gid != getegid()) {
+    if (fchown(fd, t->status.st_uid, t->status.st_gid)) return errno == EPERM ? fchmod(fd, t->status.st_mode & 0777) : -1;
+  }
+  return injected() ? -1 : fchmod(fd, t->status.st_mode & 07777);
+}
+
+static int write_straight(const target *t, const void *bytes, size_t size) { // 0, or an errno
+  int fd = call_open(t->path, O_WRONLY | O_NOCTTY, 0);
+  if (fd < 0) return errno;
+  int error = call_write(fd, bytes, size) ? errno : 0;
+  if (call_close(fd) && !error) error = errno;
+  return error;
+}
+
+static int write_temporary(target *t, const void *bytes, size_t size) { // 0, or an errno and no file
+  int fd = temporary_open(t);
+  if (fd < 0) return errno;
+  int error = keep_owner_and_mode(fd, t) || call_write(fd, bytes, size) || call_sync(fd) ? errno : 0;
+  if (call_close(fd) && !error) error = errno;
+  if (error) unlink(t->temporary);
+  return error;
+}
+
+// 0, or an errno and the old file is whole. *synced false: the new file is there but its name may be lost with power.
+static int replace(target *t, const void *bytes, size_t size, bool *synced) {
+  int folder = call_open(t->folder, O_RDONLY | O_DIRECTORY, 0);
+  if (folder < 0 && errno != EACCES) return errno; // a folder that can't be listed may still be written
+  int error = write_temporary(t, bytes, size);
+  if (!error && call_rename(t->temporary, t->path)) {
+    error = errno;
+    unlink(t->temporary);
+  }
+  if (folder < 0) return error;
+  if (!error) *synced = !call_sync(folder) || errno == EINVAL;
+  close(folder);
+  return error;
+}
+
+static bool is_writable(const target *t) { return (t->status.st_mode & 0222) && !access(t->path, W_OK); }
+
+int td_file_save(td_context *context, const char *path, const void *bytes, size_t size) {
+  target *t = td_memory_new(sizeof *t);
+  if (!t) return td_error_memory(context, path, (int64_t)sizeof *t);
+  bool synced = true;
+  int error = follow(t, path);
+  if (!error && t->exists && !is_writable(t)) error = EACCES;
+  if (!error && t->exists && !S_ISREG(t->status.st_mode)) {
+    error = write_straight(t, bytes, size);
+  } else if (!error) {
+    remove_leftovers(t);
+    error = replace(t, bytes, size, &synced);
+  }
+  td_memory_free(t);
+  if (error) return refuse(context, "save", path, error);
+  if (!synced && context->warn)
+    context->warn(context->owner, "the file is saved, but its folder could not be synced to the disk");
+  return TD_OK;
+}
+
+int td_file_append(td_context *context, const char *path, const void *bytes, size_t size) {
+  int fd = call_open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY, 0666);
+  if (fd < 0) return refuse(context, "append", path, errno);
+  int error = call_lock(fd) ? errno : 0;
+  struct stat status;
+  if (!error && call_stat(fd, &status)) error = errno;
+  if (!error && call_write(fd, bytes, size)) {
+    error = errno;
+    if (S_ISREG(status.st_mode) && ftruncate(fd, status.st_size)) error = errno; // no half of what was to be added
+  }
+  if (call_close(fd) && !error) error = errno;
+  return error ? refuse(context, "append", path, error) : TD_OK;
+}
