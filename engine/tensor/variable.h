@@ -14,6 +14,7 @@ typedef struct td_variable {
   td_place assigned;       // where value was last assigned
   bool grad_warned;        // backward() already said that it adds to an old grad
   struct td_variable *next; // td_variable_find's
+  void *box;               // the language's object for it, so that one Variable is one value; borrowed, NULL: none
 } td_variable;
 
 td_variable *td_variable_new(td_context *context, td_tensor *value, const char *name, bool trainable); // shares value

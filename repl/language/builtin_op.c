@@ -73,9 +73,15 @@ static bool takes_many(const td_param *param) {
   return param->kind == TD_PARAM_SHAPE || param->kind == TD_PARAM_INTS || param->kind == TD_PARAM_AXES;
 }
 
-// x.reshape(2, 3): where the only parameter beside tensors is a shape, ints may be written without a tuple.
-static bool gathers(const binding *b, int position, int count) {
-  return b->arg_count == 1 && position == b->tensor_params && count - position > 1 && takes_many(&b->op->params[position]);
+// x.reshape(2, 3), zeros(2, 3): where no int can follow a shape (it is the last parameter, or a dtype comes next), ints may be
+// written without a tuple. How many positional arguments from position on are gathered so; 0: none.
+static int gathered_count(const binding *b, int position, const td_value *values, int count) {
+  if (position >= row_count(b) || !takes_many(&b->op->params[position])) return 0;
+  uint8_t next = position + 1 < row_count(b) ? b->op->params[position + 1].kind : TD_PARAM_END;
+  if (next != TD_PARAM_END && next != TD_PARAM_DTYPE) return 0;
+  int ints = 0;
+  while (ints < count && values[ints].tag == TD_TAG_INT) ints++;
+  return ints > 1 ? ints : 0;
 }
 
 static bool place_arguments(td_interpreter *I, binding *b, td_value self, const td_arguments *arguments, td_value *gathered) {
@@ -83,13 +89,14 @@ static bool place_arguments(td_interpreter *I, binding *b, td_value self, const 
   if (!td_is_nil(self)) b->given[row++] = self;
   int total = row + arguments->count;
   for (; first < arguments->count; first++, row++) {
-    if (gathers(b, row, total)) {
-      int count = arguments->count - first;
+    int count = td_is_nil(*gathered) ? gathered_count(b, row, arguments->values + first, arguments->count - first) : 0;
+    if (count) {
       td_tuple *tuple = td_tuple_new(I, count);
       if (!tuple) return false;
       for (int i = 0; i < count; i++) tuple->items[i] = td_ref(arguments->values[first + i]);
       *gathered = b->given[row] = td_from(tuple);
-      break;
+      first += count - 1;
+      continue;
     }
     if (row == row_count(b)) {
       char problem[160];

@@ -42,6 +42,7 @@ struct td_interpreter {
   struct td_names *names;   // interned texts that C code looks up often
   td_class **classes;       // builtin classes by enum td_builtin_class
   td_value last;            // value of the last expression statement (_)
+  int32_t progress_level;   // progress bars open now
   int32_t cell;             // number of the running cell
   td_dict *results;         // _1, _2 ...
   td_command *command;      // runs COMMAND lines; set by the notebook; NULL: they are errors

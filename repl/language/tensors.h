@@ -19,10 +19,12 @@ typedef struct td_op_value { // an op as a callable: builtin, or method bound to
   td_value self;             // NIL: not bound
 } td_op_value;
 
+extern const td_method td_gradient_builtins[], td_tensor_builtins[], td_progress_builtins[];
 extern const td_type td_tensor_type, td_variable_type, td_dtype_type, td_tape_type, td_op_type, td_scope_type;
 
 // A value for a tensor; takes over the reference. NULL: the engine's error is raised and NIL returned.
 td_value td_tensor_box(td_interpreter *, td_tensor *tensor);
+td_value td_variable_box(td_interpreter *, td_variable *variable);    // one value for one Variable; takes over the reference
 static inline td_tensor *td_unbox_tensor(td_value v) { return ((td_tensor_value *)v.o)->tensor; } // borrowed
 static inline td_variable *td_unbox_variable(td_value v) { return ((td_variable_value *)v.o)->variable; }
 

@@ -260,7 +260,7 @@ void td_tensor_names(td_interpreter *I, td_value v, td_list *names) {
 
 static bool tensor_set_attribute(td_interpreter *I, td_value v, td_str *name, td_value value) {
   td_tensor *t = td_unbox_tensor(v);
-  if (strcmp(name->data, "requires_grad") == 0) {
+  if (!td_is_nil(value) && strcmp(name->data, "requires_grad") == 0) {
     int on = td_truth(I, value);
     if (on < 0) return false;
     if (td_tensor_require_grad(I->context, t, on) == TD_OK) return true;
@@ -338,14 +338,14 @@ static bool variable_set_grad(td_interpreter *I, td_variable *variable, td_value
 static bool variable_set_attribute(td_interpreter *I, td_value v, td_str *name, td_value value) {
   td_variable *variable = td_unbox_variable(v);
   bool trainable = strcmp(name->data, "trainable") == 0;
-  if (trainable || strcmp(name->data, "requires_grad") == 0) {
+  if (!td_is_nil(value) && (trainable || strcmp(name->data, "requires_grad") == 0)) {
     int on = td_truth(I, value);
     if (on < 0) return false;
     if (trainable) variable->trainable = on;
     else variable->requires_grad = on;
     return true;
   }
-  if (strcmp(name->data, "grad") == 0) return variable_set_grad(I, variable, value);
+  if (!td_is_nil(value) && strcmp(name->data, "grad") == 0) return variable_set_grad(I, variable, value);
   td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "a Variable's '%s' can't be set", name->data);
   td_raise_hint(I, "v.assign(value) sets the value; trainable, requires_grad and grad are attributes");
   return false;
@@ -365,7 +365,28 @@ static bool variable_set_item(td_interpreter *I, td_value v, td_value key, td_va
   return code == TD_OK;
 }
 
-static void variable_release(td_object *object) { td_variable_unref(((td_variable_value *)object)->variable); }
+static void variable_release(td_object *object) {
+  td_variable *variable = ((td_variable_value *)object)->variable;
+  variable->box = NULL;
+  td_variable_unref(variable);
+}
+
+td_value td_variable_box(td_interpreter *I, td_variable *variable) {
+  if (variable->box) {
+    td_value box = {.tag = TD_TAG_OBJECT, .o = variable->box};
+    td_ref(box);
+    td_variable_unref(variable);
+    return box;
+  }
+  td_variable_value *value = td_object_new(I, &td_variable_type, sizeof *value);
+  if (!value) {
+    td_variable_unref(variable);
+    return TD_NIL;
+  }
+  value->variable = variable;
+  variable->box = value;
+  return td_from(value);
+}
 
 extern const td_method td_variable_methods[];
 

@@ -1,0 +1,214 @@
+// Builtins that make tensors and Variables, the session's random state, data files, and the registration of all that belongs to
+// tensors: ops by name, dtypes, the random module.
+#include <string.h>
+#include "engine/base/file.h"
+#include "engine/io/idx.h"
+#include "repl/language/nest.h"
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+static bool given(td_value v) { return !td_is_nil(v) && !td_is_none(v); }
+
+static bool dtype_argument(td_interpreter *I, td_value v, uint8_t *dtype) {
+  if (td_to_dtype(I, v, dtype)) return true;
+  if (td_is_nil(I->raised)) td_raise(I, TD_CLASS_TYPE_ERROR, "dtype must be a dtype such as float32, not %s", td_type_name(I, v));
+  return false;
+}
+
+static td_tensor *tensor_argument(td_interpreter *I, td_value v, td_value dtype_value) {
+  uint8_t dtype;
+  if (!given(dtype_value)) return td_to_tensor(I, v, -1);
+  return dtype_argument(I, dtype_value, &dtype) ? td_to_tensor_of(I, v, dtype) : NULL;
+}
+
+static td_value builtin_tensor(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  int grad = td_truth(I, arguments[2]);
+  td_tensor *t = grad < 0 ? NULL : tensor_argument(I, arguments[0], arguments[1]);
+  if (!t) return TD_NIL;
+  if (grad) {
+    td_tensor *leaf = td_tensor_alias(I->context, t);
+    td_tensor_unref(t);
+    t = leaf;
+    if (t && td_tensor_require_grad(I->context, t, true) != TD_OK) {
+      td_tensor_unref(t);
+      return td_raise_engine(I);
+    }
+  }
+  return td_tensor_box(I, t);
+}
+
+static td_value builtin_variable(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  const char *name = "";
+  if (given(arguments[2])) {
+    if (!td_is(arguments[2], &td_str_type)) return td_raise(I, TD_CLASS_TYPE_ERROR, "Variable: name must be a str");
+    name = td_as_str(arguments[2])->data;
+  }
+  int trainable = td_truth(I, arguments[3]), grad = td_truth(I, arguments[4]);
+  td_tensor *t = trainable < 0 || grad < 0 ? NULL : tensor_argument(I, arguments[0], arguments[1]);
+  if (!t) return TD_NIL;
+  td_variable *variable = td_variable_new(I->context, t, name, trainable);
+  td_tensor_unref(t);
+  if (!variable) return td_raise_engine(I);
+  variable->requires_grad = grad;
+  return td_variable_box(I, variable);
+}
+
+static td_value like(td_interpreter *I, td_value *arguments, const char *op) {
+  td_tensor *t = td_to_tensor(I, arguments[0], -1);
+  if (!t) return TD_NIL;
+  td_value result = TD_NIL;
+  uint8_t dtype = t->dtype;
+  if (!given(arguments[1]) || dtype_argument(I, arguments[1], &dtype)) {
+    td_value values[2] = {td_shape_to_tuple(I, t->rank, t->shape), td_dtype_box(I, dtype)};
+    td_arguments call = {.count = 2, .values = values};
+    if (!td_is_nil(values[0]) && !td_is_nil(values[1])) result = td_op_call(I, td_op_find(op), TD_NIL, &call);
+    td_unref(values[0]);
+    td_unref(values[1]);
+  }
+  td_tensor_unref(t);
+  return result;
+}
+
+static td_value builtin_zeros_like(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  return like(I, arguments, "zeros");
+}
+
+static td_value builtin_ones_like(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  return like(I, arguments, "ones");
+}
+
+// randn(2, 3) and rand(2, 3): *shape is one tuple of ints, or the ints themselves.
+static td_value random_of(td_interpreter *I, td_value *arguments, const char *op) {
+  td_value shape = arguments[0];
+  if (td_as_tuple(shape)->count == 1 && td_as_tuple(shape)->items[0].tag == TD_TAG_OBJECT) shape = td_as_tuple(shape)->items[0];
+  td_arguments call = {.count = 1, .values = &shape};
+  return td_op_call(I, td_op_find(op), TD_NIL, &call);
+}
+
+static td_value builtin_randn(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  return random_of(I, arguments, "random_normal");
+}
+
+static td_value builtin_rand(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  return random_of(I, arguments, "random_uniform");
+}
+
+static td_value builtin_seed(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  bool ok = true;
+  int64_t seed = td_to_int(I, arguments[0], &ok);
+  if (!ok) return td_is_nil(I->raised) ? td_raise(I, TD_CLASS_TYPE_ERROR, "seed: needs an int") : TD_NIL;
+  I->context->seed = (uint64_t)seed;
+  I->context->counter = 0;
+  return TD_NONE;
+}
+
+static const char *path_argument(td_interpreter *I, td_value v, const char *who) {
+  if (td_is(v, &td_str_type)) return td_as_str(v)->data;
+  td_raise(I, TD_CLASS_TYPE_ERROR, "%s: the path must be a str, not %s", who, td_type_name(I, v));
+  return NULL;
+}
+
+static td_value builtin_load_idx(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  td_tensor *t = NULL;
+  const char *path = path_argument(I, arguments[0], "load_idx");
+  if (!path) return TD_NIL;
+  return td_idx_load(I->context, path, &t) == TD_OK ? td_tensor_box(I, t) : td_raise_engine(I);
+}
+
+#ifndef TD_DATA_FOLDER
+#define TD_DATA_FOLDER "/usr/local/share/tapedeck/samples"
+#endif
+
+static td_value builtin_data_folder(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  const char *name = path_argument(I, arguments[0], "data_folder");
+  if (!name) return TD_NIL;
+  const td_script *script = td_source_find(&I->sources, I->context->place);
+  const char *main = I->sources.count ? I->sources.items[0]->folder : "";
+  const char *roots[] = {script ? script->folder : "", main, "", "samples", TD_DATA_FOLDER};
+  td_text path = {0}, tried = {0};
+  for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
+    path.length = 0;
+    td_text_print(&path, "%s%sdata/%s", roots[i], *roots[i] ? "/" : "", name);
+    if (path.data && td_file_exists(path.data)) {
+      td_text_clear(&tried);
+      return td_from(td_str_take(I, &path));
+    }
+    if (!tried.data || !strstr(tried.data, path.data ? path.data : "")) td_text_print(&tried, "%s%s", tried.length ? ", " : "", path.data ? path.data : "");
+  }
+  td_raise(I, TD_CLASS_FILE_NOT_FOUND_ERROR, "there is no data folder '%s'", name);
+  td_raise_hint(I, "looked for %s; name the folder yourself", tried.data ? tried.data : "");
+  td_text_clear(&path);
+  td_text_clear(&tried);
+  return TD_NIL;
+}
+
+const td_method td_tensor_builtins[] = {
+    {"tensor", "(data, dtype=None, requires_grad=False)", builtin_tensor,
+     "A tensor from a number, nested lists, a range or a tensor. Floats make float32, ints int64, bools bool, unless dtype says otherwise.\n"
+     ">>> tensor([[1., 2.], [3., 4.]])"},
+    {"Variable", "(value, dtype=None, name=None, trainable=True, requires_grad=False)", builtin_variable,
+     "State that can be assigned: a named tensor of fixed shape and dtype, watched by tapes when it is read.\n>>> Variable([1., 2.], name=\"w\")"},
+    {"zeros_like", "(x, dtype=None)", builtin_zeros_like, "Zeros of x's shape and dtype.\n>>> zeros_like(tensor([1., 2.]))"},
+    {"ones_like", "(x, dtype=None)", builtin_ones_like, "Ones of x's shape and dtype.\n>>> ones_like(tensor([1., 2.]))"},
+    {"randn", "(*shape)", builtin_randn, "random_normal with the sizes as arguments: numbers of mean 0 and deviation 1.\n>>> randn(2, 3).shape"},
+    {"rand", "(*shape)", builtin_rand, "random_uniform with the sizes as arguments: numbers in [0, 1).\n>>> rand(2, 3).shape"},
+    {"seed", "(number)", builtin_seed, "Starts the session's random numbers anew: the same seed gives the same numbers on any number of threads.\n>>> seed(1)"},
+    {"load_idx", "(path)", builtin_load_idx, "A tensor from an IDX file (MNIST's format), gzipped or not."},
+    {"data_folder", "(name)", builtin_data_folder, "The folder data/NAME beside the running deck, under the current folder, or among the installed samples."},
+    {NULL, NULL, NULL, NULL}};
+
+// ---- registration ----
+
+static bool register_ops(td_interpreter *I) {
+  I->ops = td_dict_new(I);
+  bool ok = I->ops != NULL;
+  for (int i = 0; ok && i < td_op_count(); i++) {
+    const td_op *op = td_op_at(i);
+    td_str *name = op->flags & TD_HIDDEN ? NULL : td_str_intern(I, op->name, strlen(op->name));
+    if (op->flags & TD_HIDDEN) continue;
+    td_value value = td_op_builtin(I, op, TD_NIL);
+    ok = name && !td_is_nil(value) && td_dict_set_str(I, I->ops, name, value);
+    if (name) td_unref(td_from(name));
+    td_unref(value);
+  }
+  return ok;
+}
+
+static bool register_dtypes(td_interpreter *I) {
+  for (int dtype = 0; dtype < TD_DTYPE_COUNT; dtype++) {
+    if (dtype == TD_BOOL) continue;   // bool is the language's own class, and stands for the dtype too
+    td_value value = td_dtype_box(I, (uint8_t)dtype);
+    if (td_is_nil(value) || !td_builtin_define(I, td_dtype_name((uint8_t)dtype), value)) return false;
+  }
+  return true;
+}
+
+static bool register_random(td_interpreter *I) {
+  static const struct { const char *name, *op; } rows[] = {
+      {"normal", "random_normal"}, {"uniform", "random_uniform"}, {"permutation", "random_permutation"}, {"randint", "random_randint"}};
+  static const td_method none[] = {{NULL, NULL, NULL, NULL}};
+  td_module *module = td_module_define(I, "random", none);
+  for (size_t i = 0; module && i < sizeof rows / sizeof *rows; i++) {
+    const td_op *op = td_op_find(rows[i].op);
+    td_value value = op ? td_op_builtin(I, op, TD_NIL) : TD_NONE;
+    if (td_is_nil(value) || !td_module_set(I, module, rows[i].name, value)) return false;
+  }
+  if (!module) return false;
+  module->container.object.refs++;
+  return td_builtin_define(I, "random", td_from(module));
+}
+
+bool td_tensors_register(td_interpreter *I) {
+  return register_ops(I) && register_dtypes(I) && register_random(I) && td_builtin_define_rows(I, td_tensor_builtins) &&
+         td_builtin_define_rows(I, td_gradient_builtins) && td_builtin_define_rows(I, td_progress_builtins);
+}

@@ -1,0 +1,169 @@
+// Methods of tensors and Variables that are not ops: leaving the tensor world (item, tolist), dtypes, gradients, assignment.
+#include <string.h>
+#include "repl/language/tensors.h"
+
+static void note_number(td_interpreter *I, td_value self) {
+  if (td_is(self, &td_variable_type)) td_tape_note_cut(I->context, TD_CUT_NUMBER, NULL, td_unbox_variable(self));
+  else if (td_unbox_tensor(self)->origin) td_tape_note_cut(I->context, TD_CUT_NUMBER, td_unbox_tensor(self), NULL);
+}
+
+static td_value tensor_item(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)arguments;
+  const td_tensor *t = td_tensor_of(self);
+  if (t->size != 1) {
+    td_text shape = {0};
+    td_shape_print(&shape, t->rank, t->shape);
+    td_raise(I, TD_CLASS_VALUE_ERROR, "item(): needs one element, the tensor has shape %s", shape.data ? shape.data : "");
+    td_raise_hint(I, "use .tolist(), or reduce it first: .sum(), .mean(), x[0]");
+    td_text_clear(&shape);
+    return TD_NIL;
+  }
+  note_number(I, self);
+  return td_tensor_element(t, 0);
+}
+
+static td_value tensor_tolist(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)arguments;
+  note_number(I, self);
+  return td_tensor_to_list(I, td_tensor_of(self));
+}
+
+static td_value cast_value(td_interpreter *I, td_value self, uint8_t dtype) {
+  return td_tensor_of(self)->dtype == dtype && td_is(self, &td_tensor_type)
+             ? td_ref(self)
+             : td_tensor_box(I, td_cast_to(I, td_to_tensor(I, self, -1), dtype));
+}
+
+static td_value tensor_astype(td_interpreter *I, td_value self, td_value *arguments) {
+  uint8_t dtype;
+  if (td_to_dtype(I, arguments[0], &dtype)) {
+    td_tensor *t = td_to_tensor(I, self, -1);
+    t = t ? td_cast_to(I, t, dtype) : NULL;
+    return t ? td_tensor_box(I, t) : TD_NIL;
+  }
+  return td_is_nil(I->raised) ? td_raise(I, TD_CLASS_TYPE_ERROR, "astype: needs a dtype, not %s", td_type_name(I, arguments[0])) : TD_NIL;
+}
+
+static td_value tensor_to(td_interpreter *I, td_value self, td_value *arguments) {
+  if (td_is(arguments[0], &td_str_type) && strcmp(td_as_str(arguments[0])->data, "cpu") == 0) return td_ref(self);
+  return tensor_astype(I, self, arguments);
+}
+
+#define CAST_METHOD(name, DTYPE)                                                                                       \
+  static td_value tensor_##name(td_interpreter *I, td_value self, td_value *arguments) {                               \
+    (void)arguments;                                                                                                   \
+    return cast_value(I, self, DTYPE);                                                                                 \
+  }
+CAST_METHOD(float, TD_FLOAT32)
+CAST_METHOD(double, TD_FLOAT64)
+CAST_METHOD(long, TD_INT64)
+CAST_METHOD(int, TD_INT32)
+CAST_METHOD(bool, TD_BOOL)
+
+static td_value tensor_detach(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)arguments;
+  td_tensor *t = td_tensor_of(self), *detached = td_tensor_alias(I->context, t);
+  if (detached && t->origin) td_tape_note_cut(I->context, TD_CUT_DETACH, t, NULL);
+  return td_tensor_box(I, detached);
+}
+
+static td_value tensor_clone(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)arguments;
+  if (td_is(self, &td_tensor_type)) return td_ref(self);
+  td_tensor *t = td_to_tensor(I, self, -1);
+  return t ? td_tensor_box(I, t) : TD_NIL;
+}
+
+static td_value tensor_numel(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)I, (void)arguments;
+  return td_int(td_tensor_of(self)->size);
+}
+
+static td_value tensor_backward(td_interpreter *I, td_value self, td_value *arguments) {
+  td_tensor *cotangent = NULL;
+  td_tensor *target = td_to_tensor(I, self, -1);
+  if (!target) return TD_NIL;
+  bool given = !td_is_nil(arguments[0]) && !td_is_none(arguments[0]);
+  if (given) cotangent = td_to_tensor_of(I, arguments[0], target->dtype);
+  int retain = td_truth(I, arguments[1]), create = td_truth(I, arguments[2]);
+  td_value result = TD_NIL;
+  if (retain >= 0 && create >= 0 && (!given || cotangent)) {
+    if (td_backward(I->context, target, cotangent, retain || create, create) == TD_OK) result = TD_NONE;
+    else td_raise_engine(I);
+  }
+  td_tensor_unref(cotangent);
+  td_tensor_unref(target);
+  return result;
+}
+
+#define SHARED_METHODS                                                                                                                \
+  {"item", "()", tensor_item, "The number in a tensor of one element, as a Python number. No gradient flows through it.\n>>> tensor([2.5]).item()"}, \
+  {"tolist", "()", tensor_tolist, "The elements as nested lists of numbers; a 0-d tensor gives its number.\n>>> tensor([[1, 2], [3, 4]]).tolist()"}, \
+  {"astype", "(dtype)", tensor_astype, "The same numbers in another dtype; floats are cut toward zero in integers.\n>>> tensor([1.7, 2.2]).astype(int64)"}, \
+  {"to", "(target)", tensor_to, "The tensor in a dtype, or on a device: x.to(float64), x.to(\"cpu\").\n>>> tensor([1, 2]).to(float32)"},   \
+  {"float", "()", tensor_float, "x.astype(float32)."},                                                                                 \
+  {"double", "()", tensor_double, "x.astype(float64)."},                                                                               \
+  {"long", "()", tensor_long, "x.astype(int64)."},                                                                                     \
+  {"int", "()", tensor_int, "x.astype(int32)."},                                                                                       \
+  {"bool", "()", tensor_bool, "x.astype(bool)."},                                                                                      \
+  {"detach", "()", tensor_detach, "The same value without its history: gradients stop here."},                                         \
+  {"clone", "()", tensor_clone, "The value itself: tensors never change, so no copy is needed. Of a Variable: its value, read."},     \
+  {"numel", "()", tensor_numel, "The number of elements, as the attribute size.\n>>> zeros((2, 3)).numel()"},                         \
+  {"backward", "(gradient=None, retain_graph=False, create_graph=False)", tensor_backward,                                             \
+   "Adds the gradient of this value to .grad of every leaf it depends on: Variables read inside a GradientTape, and what has requires_grad."}
+
+const td_method td_tensor_methods[] = {SHARED_METHODS, {NULL, NULL, NULL, NULL}};
+
+// ---- Variable ----
+
+enum assign_mode { ASSIGN, ASSIGN_ADD, ASSIGN_SUBTRACT };
+
+static td_value assign(td_interpreter *I, td_value self, td_value value, enum assign_mode mode) {
+  static const char *const names[] = {NULL, "add", "subtract"};
+  td_variable *variable = td_unbox_variable(self);
+  td_tensor *t = td_to_tensor(I, value, variable->value->dtype), *out[TD_OUTPUT_MAX];
+  if (!t) return TD_NIL;
+  if (mode != ASSIGN) {
+    td_tensor *in[2] = {variable->value, t};
+    td_no_grad_enter(I->context);
+    int code = td_op_apply(I->context, td_op_find(names[mode]), in, 2, NULL, out);
+    td_no_grad_leave(I->context);
+    td_tensor_unref(t);
+    if (code) return td_raise_engine(I);
+    t = out[0];
+  }
+  int code = td_variable_assign(I->context, variable, t);
+  td_tensor_unref(t);
+  if (code) return td_raise_engine(I);
+  td_tape_note_cut(I->context, TD_CUT_ASSIGN, NULL, variable);
+  return TD_NONE;
+}
+
+static td_value variable_assign(td_interpreter *I, td_value self, td_value *arguments) { return assign(I, self, arguments[0], ASSIGN); }
+static td_value variable_assign_add(td_interpreter *I, td_value self, td_value *arguments) { return assign(I, self, arguments[0], ASSIGN_ADD); }
+static td_value variable_assign_sub(td_interpreter *I, td_value self, td_value *arguments) {
+  return assign(I, self, arguments[0], ASSIGN_SUBTRACT);
+}
+
+static td_value variable_value(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)arguments;
+  td_tensor *t = td_to_tensor(I, self, -1);
+  return t ? td_tensor_box(I, t) : TD_NIL;
+}
+
+static td_value variable_zero_grad(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)I, (void)arguments;
+  td_variable *variable = td_unbox_variable(self);
+  td_tensor_unref(variable->grad);
+  variable->grad = NULL;
+  return TD_NONE;
+}
+
+const td_method td_variable_methods[] = {
+    {"assign", "(value)", variable_assign, "Sets the value; shape and dtype stay. Tensors read before keep what they were.\n>>> v = Variable(1.); v.assign(5.); v"},
+    {"assign_add", "(value)", variable_assign_add, "Adds to the value.\n>>> v = Variable(1.); v.assign_add(2.); v"},
+    {"assign_sub", "(value)", variable_assign_sub, "Subtracts from the value.\n>>> v = Variable(1.); v.assign_sub(2.); v"},
+    {"value", "()", variable_value, "The value as a tensor."},
+    {"zero_grad", "()", variable_zero_grad, "Clears .grad."},
+    SHARED_METHODS,
+    {NULL, NULL, NULL, NULL}};

@@ -1,0 +1,538 @@
+// GradientTape and the scopes no_grad() and tape.stop_recording() as values. Targets and sources may be nested (nest.h).
+#include <stdio.h>
+#include <string.h>
+#include "engine/base/memory.h"
+#include "repl/language/nest.h"
+
+static td_tape *tape_of(td_value v) { return ((td_tape_value *)v.o)->tape; }
+
+// ---- flat arrays of targets and sources ----
+
+typedef struct flat {
+  int count, capacity;
+  td_tensor **tensors;    // owned references, NULL where the leaf is None
+  td_source *sources;     // borrowed from the values
+  const char *role;
+} flat;
+
+static bool flat_room(td_interpreter *I, flat *f, int count) {
+  f->capacity = count;
+  f->tensors = td_memory_new_zero((size_t)(count + 1) * sizeof *f->tensors);
+  f->sources = td_memory_new_zero((size_t)(count + 1) * sizeof *f->sources);
+  if (f->tensors && f->sources) return true;
+  td_raise_memory(I);
+  return false;
+}
+
+static void flat_clear(flat *f) {
+  for (int i = 0; f->tensors && i < f->count; i++) td_tensor_unref(f->tensors[i]);
+  td_memory_free(f->tensors);
+  td_memory_free(f->sources);
+}
+
+static bool not_a_tensor(td_interpreter *I, td_value leaf, const char *role) {
+  td_raise(I, TD_CLASS_TYPE_ERROR, "gradient: %s must be a tensor or a Variable, not %s", role, td_type_name(I, leaf));
+  if (leaf.tag == TD_TAG_INT || leaf.tag == TD_TAG_DOUBLE)
+    td_raise_hint(I, "a number carries no history: make it a tensor, x = tensor(2.), or a Variable, before it is used in the tape");
+  return false;
+}
+
+static bool add_source(td_interpreter *I, td_value leaf, void *argument) {
+  flat *f = argument;
+  if (td_is(leaf, &td_variable_type)) f->sources[f->count++].variable = td_unbox_variable(leaf);
+  else if (td_is(leaf, &td_tensor_type)) f->sources[f->count++].tensor = td_unbox_tensor(leaf);
+  else return not_a_tensor(I, leaf, f->role);
+  return true;
+}
+
+static bool add_tensor(td_interpreter *I, td_value leaf, void *argument) {
+  flat *f = argument;
+  if (td_is_none(leaf)) {
+    f->tensors[f->count++] = NULL;
+    return true;
+  }
+  if (!td_is_tensor_like(leaf)) return not_a_tensor(I, leaf, f->role);
+  td_tensor *t = td_to_tensor(I, leaf, -1);
+  if (t) f->tensors[f->count++] = t;
+  return t != NULL;
+}
+
+static bool flatten(td_interpreter *I, td_value v, flat *f, td_nest_leaf *add) {
+  int count = td_nest_count(I, v);
+  return count >= 0 && flat_room(I, f, count) && td_nest_each(I, v, add, f);
+}
+
+static td_value box_gradients(td_interpreter *I, td_value sources, td_tensor **gradients, int count) {
+  td_value *leaves = td_memory_new((size_t)(count + 1) * sizeof *leaves), result = TD_NIL;
+  if (!leaves) {
+    for (int i = 0; i < count; i++) td_tensor_unref(gradients[i]);
+    return td_raise_memory(I);
+  }
+  bool ok = true;
+  for (int i = 0; i < count; i++) {
+    leaves[i] = gradients[i] ? td_tensor_box(I, gradients[i]) : TD_NONE;
+    ok = ok && !td_is_nil(leaves[i]);
+  }
+  int next = 0;
+  if (ok) result = td_nest_build(I, sources, leaves, &next);
+  for (int i = 0; i < count; i++) td_unref(leaves[i]);
+  td_memory_free(leaves);
+  return result;
+}
+
+td_value td_tape_gradient_values(td_interpreter *I, td_tape *tape, td_value target, td_value sources, td_value cotangents, bool zero) {
+  flat targets = {.role = "a target"}, wanted = {.role = "a source"}, seeds = {.role = "an output gradient"};
+  td_value result = TD_NIL;
+  bool seeded = !td_is_nil(cotangents) && !td_is_none(cotangents);
+  td_no_grad_enter(I->context);   // reading a target Variable is not a use of it
+  bool ok = flatten(I, target, &targets, add_tensor);
+  td_no_grad_leave(I->context);
+  ok = ok && flatten(I, sources, &wanted, add_source) && (!seeded || flatten(I, cotangents, &seeds, add_tensor));
+  if (ok && seeded && seeds.count != targets.count) {
+    td_raise(I, TD_CLASS_VALUE_ERROR, "gradient: %d targets but %d output_gradients", targets.count, seeds.count);
+    ok = false;
+  }
+  td_tensor **gradients = ok ? td_memory_new_zero((size_t)(wanted.count + 1) * sizeof *gradients) : NULL;
+  if (gradients) {
+    int code = td_tape_gradient(I->context, tape, targets.tensors, targets.count, seeded ? seeds.tensors : NULL, wanted.sources,
+                                wanted.count, zero, gradients);
+    result = code == TD_OK ? box_gradients(I, sources, gradients, wanted.count) : td_raise_engine(I);
+  } else if (ok) td_raise_memory(I);
+  td_memory_free(gradients);
+  flat_clear(&targets);
+  flat_clear(&wanted);
+  flat_clear(&seeds);
+  return result;
+}
+
+// ---- methods ----
+
+static td_value tape_enter(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)arguments;
+  if (td_tape_open(I->context, tape_of(self)) != TD_OK) return td_raise_engine(I);
+  ((td_tape_value *)self.o)->open = true;
+  return td_ref(self);
+}
+
+static void tape_emit(td_interpreter *I, td_tape *tape) {
+  if (!I->sink) return;
+  int64_t records = td_tape_length(tape);
+  td_event event = {.kind = TD_EVENT_TAPE, .cell = I->cell, .text = "tape", .length = 4, .done = records};
+  I->sink->emit(I->sink->owner, &event);
+}
+
+static td_value tape_exit(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)arguments;
+  td_tape_value *value = (td_tape_value *)self.o;
+  if (value->open) td_tape_close(I->context, value->tape);
+  value->open = false;
+  tape_emit(I, value->tape);
+  return td_bool(false);
+}
+
+static bool watch_leaf(td_interpreter *I, td_value leaf, void *argument) {
+  td_tape *tape = argument;
+  int code;
+  if (td_is(leaf, &td_variable_type)) code = td_tape_watch_variable(I->context, tape, td_unbox_variable(leaf));
+  else if (td_is(leaf, &td_tensor_type)) code = td_tape_watch(I->context, tape, td_unbox_tensor(leaf));
+  else return not_a_tensor(I, leaf, "what is watched");
+  if (code != TD_OK) td_raise_engine(I);
+  return code == TD_OK;
+}
+
+static td_value tape_watch(td_interpreter *I, td_value self, td_value *arguments) {
+  return td_nest_each(I, arguments[0], watch_leaf, tape_of(self)) ? TD_NONE : TD_NIL;
+}
+
+static bool wants_zero(td_interpreter *I, td_value v, bool *zero) {
+  *zero = td_is(v, &td_str_type) && strcmp(td_as_str(v)->data, "zero") == 0;
+  if (*zero || td_is_nil(v) || td_is_none(v) || (td_is(v, &td_str_type) && strcmp(td_as_str(v)->data, "none") == 0)) return true;
+  td_raise(I, TD_CLASS_VALUE_ERROR, "gradient: unconnected_gradients must be \"none\" or \"zero\"");
+  return false;
+}
+
+static td_value tape_gradient(td_interpreter *I, td_value self, td_value *arguments) {
+  bool zero;
+  if (!wants_zero(I, arguments[3], &zero)) return TD_NIL;
+  return td_tape_gradient_values(I, tape_of(self), arguments[0], arguments[1], arguments[2], zero);
+}
+
+static td_value tape_reset(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)arguments;
+  td_tape_reset(I->context, tape_of(self));
+  return TD_NONE;
+}
+
+static td_value tape_watched(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)arguments;
+  int count = td_tape_watched(tape_of(self), NULL, 0);
+  uint64_t *ids = td_memory_new((size_t)(count + 1) * sizeof *ids);
+  td_list *list = ids ? td_list_new(I, count) : NULL;
+  if (!list) {
+    td_memory_free(ids);
+    return td_raise_memory(I);
+  }
+  td_tape_watched(tape_of(self), ids, count);
+  bool ok = true;
+  for (int i = 0; ok && i < count; i++) {
+    td_variable *variable = td_variable_find(ids[i]);
+    if (!variable) continue;
+    td_value box = td_variable_box(I, td_variable_ref(variable));
+    ok = !td_is_nil(box) && td_list_append(I, list, box);
+    td_unref(box);
+  }
+  td_memory_free(ids);
+  if (ok) return td_from(list);
+  td_unref(td_from(list));
+  return TD_NIL;
+}
+
+static td_value tape_why(td_interpreter *I, td_value self, td_value *arguments) {
+  flat wanted = {.role = "a source"};
+  td_text answer = {0};
+  td_value result = TD_NIL;
+  if (flatten(I, arguments[0], &wanted, add_source)) {
+    int code = TD_OK;
+    for (int i = 0; i < wanted.count && code == TD_OK; i++) {
+      if (i) td_text_add_char(&answer, '\n');
+      code = td_tape_why(I->context, tape_of(self), &wanted.sources[i], &answer);
+    }
+    result = code == TD_OK ? td_from(td_str_take(I, &answer)) : td_raise_engine(I);
+  }
+  td_text_clear(&answer);
+  flat_clear(&wanted);
+  return result;
+}
+
+// ---- scopes ----
+
+typedef struct scope_value { td_object object; td_interpreter *interpreter; td_value tape; bool open; } scope_value; // tape NIL: no_grad
+
+static td_value scope_new(td_interpreter *I, td_value tape) {
+  scope_value *scope = td_object_new(I, &td_scope_type, sizeof *scope);
+  if (!scope) return TD_NIL;
+  scope->interpreter = I;
+  scope->tape = td_ref(tape);
+  return td_from(scope);
+}
+
+static void scope_leave(scope_value *scope) {
+  if (!scope->open) return;
+  scope->open = false;
+  if (td_is_nil(scope->tape)) td_no_grad_leave(scope->interpreter->context);
+  else td_tape_resume(scope->interpreter->context, tape_of(scope->tape));
+}
+
+static td_value scope_enter(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)arguments;
+  scope_value *scope = (scope_value *)self.o;
+  if (scope->open) return td_raise(I, TD_CLASS_RUNTIME_ERROR, "this scope is open already: make a new one for each with");
+  if (td_is_nil(scope->tape)) td_no_grad_enter(I->context);
+  else if (td_tape_pause(I->context, tape_of(scope->tape)) != TD_OK) return td_raise_engine(I);
+  scope->open = true;
+  return TD_NONE;
+}
+
+static td_value scope_exit(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)I, (void)arguments;
+  scope_leave((scope_value *)self.o);
+  return td_bool(false);
+}
+
+static void scope_release(td_object *object) {
+  scope_leave((scope_value *)object);
+  td_unref(((scope_value *)object)->tape);
+}
+
+static const td_method scope_methods[] = {
+    {"__enter__", "()", scope_enter, "Opens the scope."},
+    {"__exit__", "(*exception)", scope_exit, "Closes the scope."},
+    {NULL, NULL, NULL, NULL}};
+
+const td_type td_scope_type = {.name = "scope", .size = sizeof(scope_value), .release = scope_release, .methods = scope_methods,
+                               .doc = "A scope for with: no_grad() or tape.stop_recording()."};
+
+static td_value tape_stop_recording(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)arguments;
+  return scope_new(I, self);
+}
+
+static td_value builtin_no_grad(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self, (void)arguments;
+  return scope_new(I, TD_NIL);
+}
+
+// ---- the type ----
+
+static bool tape_repr(td_interpreter *I, td_value v, td_text *text) {
+  (void)I;
+  td_text_print(text, "<GradientTape, %lld records>", (long long)td_tape_length(tape_of(v)));
+  return true;
+}
+
+static int64_t tape_length(td_interpreter *I, td_value v) {
+  (void)I;
+  return td_tape_length(tape_of(v));
+}
+
+static int tape_truth(td_interpreter *I, td_value v) {
+  (void)I, (void)v;
+  return 1;
+}
+
+static void tape_release(td_object *object) {
+  td_tape_value *value = (td_tape_value *)object;
+  if (!value->tape) return;
+  if (value->open) td_tape_close(value->interpreter->context, value->tape);
+  td_tape_unref(value->interpreter->context, value->tape);
+}
+
+static const td_method tape_methods[] = {
+    {"gradient", "(target, sources, output_gradients=None, unconnected_gradients='none')", tape_gradient,
+     "The gradient of target in each source, in the structure of sources: a tensor, or a list, tuple, dict or model of them.\n"
+     "A target with many elements, or many targets, means their sum. A source that target does not depend on gives None, or zeros\n"
+     "with unconnected_gradients=\"zero\"; tape.why(source) says why. The tape gives its records up unless it is persistent.\n"
+     ">>> x = Variable(3.)\n>>> with GradientTape() as t: y = x * x\n>>> t.gradient(y, x)"},
+    {"gradients", "(target, sources, output_gradients=None, unconnected_gradients='none')", tape_gradient, "The same as gradient."},
+    {"watch", "(tensors)", tape_watch, "Tracks tensors or Variables from here on. Trainable Variables that are read are watched by themselves."},
+    {"watched_variables", "()", tape_watched, "The Variables watched so far, in order."},
+    {"stop_recording", "()", tape_stop_recording, "A scope in which this tape records nothing: with t.stop_recording(): ..."},
+    {"reset", "()", tape_reset, "Forgets all records."},
+    {"why", "(source)", tape_why, "Why the gradient in source was None in the last gradient(), with the line where the chain ends and the remedy."},
+    {"__enter__", "()", tape_enter, "Starts recording."},
+    {"__exit__", "(*exception)", tape_exit, "Stops recording."},
+    {NULL, NULL, NULL, NULL}};
+
+const td_type td_tape_type = {
+    .name = "GradientTape",
+    .size = sizeof(td_tape_value),
+    .release = tape_release,
+    .truth = tape_truth,
+    .repr = tape_repr,
+    .length = tape_length,
+    .methods = tape_methods,
+    .doc = "GradientTape(persistent=False, watch_accessed_variables=True): records ops for differentiation inside with.\n"
+           "len(tape) is the number of its records.",
+};
+
+static td_value builtin_tape(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  int persistent = td_truth(I, arguments[0]), watch = td_truth(I, arguments[1]);
+  if (persistent < 0 || watch < 0) return TD_NIL;
+  td_tape_value *value = td_object_new(I, &td_tape_type, sizeof *value);
+  if (!value) return TD_NIL;
+  value->interpreter = I;
+  value->tape = td_tape_new(I->context, persistent, watch);
+  if (value->tape) return td_from(value);
+  td_unref(td_from(value));
+  return td_raise_engine(I);
+}
+
+static td_value builtin_stop_gradient(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  td_tensor *t = td_to_tensor(I, arguments[0], -1);
+  if (!t) return TD_NIL;
+  td_tensor *stopped = td_stop_gradient(I->context, t);
+  td_tensor_unref(t);
+  return td_tensor_box(I, stopped);
+}
+
+// ---- functions of functions: grad(f), value_and_grad(f) ----
+
+typedef struct gradient_function {
+  td_container container;
+  td_value function, argnums;
+  bool with_value, has_aux;
+} gradient_function;
+
+static void gradient_function_release(td_object *object) {
+  td_unref(((gradient_function *)object)->function);
+  td_unref(((gradient_function *)object)->argnums);
+}
+
+static void gradient_function_visit(td_object *object, td_visitor *visitor, void *argument) {
+  td_value function = ((gradient_function *)object)->function;
+  if (function.tag == TD_TAG_OBJECT) visitor(function.o, argument);
+}
+
+static void gradient_function_clear(td_object *object) {
+  td_value function = ((gradient_function *)object)->function;
+  ((gradient_function *)object)->function = TD_NONE;
+  td_unref(function);
+}
+
+static bool check_float_leaf(td_interpreter *I, td_value leaf, void *argument) {
+  const td_tensor *t = td_tensor_of(leaf);
+  if (t && td_dtype_is_float(t->dtype)) return true;
+  td_raise(I, TD_CLASS_TYPE_ERROR, "grad: argument %d is %s: only floats have gradients", *(int *)argument,
+           t ? td_dtype_name(t->dtype) : td_type_name(I, leaf));
+  td_raise_hint(I, t ? "x.astype(float32) makes it one" : "pass a float or a tensor, or name other arguments in argnums");
+  return false;
+}
+
+// A number becomes a tensor of its own so that it can be watched; a tensor gets an alias, so that the caller's is not.
+static td_value fresh_leaf(td_interpreter *I, td_value v) {
+  if (td_is(v, &td_tensor_type)) {
+    td_tensor *t = td_unbox_tensor(v), *alias = td_tensor_alias(I->context, t);
+    if (alias && t->origin) {
+      alias->origin = td_origin_ref(t->origin);
+      alias->output = t->output;
+    }
+    return td_tensor_box(I, alias);
+  }
+  if (v.tag == TD_TAG_DOUBLE) {
+    td_tensor *t = td_to_tensor(I, v, -1);
+    return t ? td_tensor_box(I, t) : TD_NIL;
+  }
+  return td_ref(v);
+}
+
+typedef struct fresh { td_value *leaves; int count; } fresh;
+
+static bool add_fresh(td_interpreter *I, td_value leaf, void *argument) {
+  fresh *f = argument;
+  f->leaves[f->count] = fresh_leaf(I, leaf);
+  return !td_is_nil(f->leaves[f->count]) && ++f->count;
+}
+
+static td_value fresh_argument(td_interpreter *I, td_value v) {
+  int count = td_nest_count(I, v), next = 0;
+  if (count < 0) return TD_NIL;
+  fresh f = {td_memory_new((size_t)(count + 1) * sizeof(td_value)), 0};
+  if (!f.leaves) return td_raise_memory(I);
+  td_value result = td_nest_each(I, v, add_fresh, &f) ? td_nest_build(I, v, f.leaves, &next) : TD_NIL;
+  for (int i = 0; i < f.count; i++) td_unref(f.leaves[i]);
+  td_memory_free(f.leaves);
+  return result;
+}
+
+static bool argnum_list(td_interpreter *I, td_value v, int count, int *numbers, int *used) {
+  td_arg arg;
+  if (!td_to_axes(I, v, "argnums", &arg)) {
+    if (td_is_nil(I->raised)) td_raise(I, TD_CLASS_TYPE_ERROR, "grad: argnums must be an int or a tuple of ints");
+    return false;
+  }
+  *used = arg.count;
+  for (int i = 0; i < arg.count; i++) {
+    int64_t n = arg.ints[i] < 0 ? arg.ints[i] + count : arg.ints[i];
+    if (n < 0 || n >= count) {
+      td_raise(I, TD_CLASS_VALUE_ERROR, "grad: argnums %lld, but the call has %d positional arguments", (long long)arg.ints[i], count);
+      return false;
+    }
+    numbers[i] = (int)n;
+  }
+  return true;
+}
+
+static td_value pack_result(td_interpreter *I, const gradient_function *f, td_value value, td_value aux, td_value gradients) {
+  if (!f->with_value && !f->has_aux) return td_ref(gradients);
+  td_value first = f->has_aux && f->with_value ? td_tuple_pack(I, 2, td_ref(value), td_ref(aux)) : td_ref(f->with_value ? value : gradients);
+  if (td_is_nil(first)) return TD_NIL;
+  return td_tuple_pack(I, 2, first, td_ref(f->with_value ? gradients : aux));
+}
+
+// Runs the function on fresh leaves under a tape and differentiates its value.
+static td_value differentiate(td_interpreter *I, gradient_function *f, td_arguments *call, const int *numbers, int used, td_tape *tape) {
+  for (int i = 0; i < used; i++) {
+    int number = numbers[i];
+    if (!td_nest_each(I, call->values[number], check_float_leaf, &number) || !td_nest_each(I, call->values[number], watch_leaf, tape))
+      return TD_NIL;
+  }
+  td_value result = td_invoke(I, f->function, call), aux = TD_NIL, value = result;
+  if (td_is_nil(result)) return TD_NIL;
+  if (f->has_aux) {
+    if (!td_is(result, &td_tuple_type) || td_as_tuple(result)->count != 2) {
+      td_unref(result);
+      return td_raise(I, TD_CLASS_TYPE_ERROR, "grad: with has_aux=True the function must return (value, aux)");
+    }
+    value = td_as_tuple(result)->items[0];
+    aux = td_as_tuple(result)->items[1];
+  }
+  const td_tensor *t = td_tensor_of(value);
+  td_value packed = TD_NIL;
+  if (!t || t->size != 1) {
+    td_raise(I, TD_CLASS_TYPE_ERROR, "grad: the function must return a scalar tensor");
+    td_raise_hint(I, t ? "reduce it: .sum() or .mean()" : "it returned %s; compute it from the argument's tensor", td_type_name(I, value));
+  } else {
+    td_value sources = used == 1 ? td_ref(call->values[numbers[0]]) : TD_NIL;
+    if (used != 1) {
+      td_tuple *tuple = td_tuple_new(I, used);
+      for (int i = 0; tuple && i < used; i++) tuple->items[i] = td_ref(call->values[numbers[i]]);
+      sources = td_from(tuple);
+    }
+    td_tape_close(I->context, tape);
+    td_value gradients = td_is_nil(sources) ? TD_NIL : td_tape_gradient_values(I, tape, value, sources, TD_NIL, true);
+    if (!td_is_nil(gradients)) packed = pack_result(I, f, value, aux, gradients);
+    td_unref(gradients);
+    td_unref(sources);
+  }
+  td_unref(result);
+  return packed;
+}
+
+static td_value gradient_function_call(td_interpreter *I, td_value callee, const td_arguments *arguments) {
+  gradient_function *f = (gradient_function *)callee.o;
+  int numbers[TD_RANK_MAX], used = 0;
+  if (!argnum_list(I, f->argnums, arguments->count, numbers, &used)) return TD_NIL;
+  int total = arguments->count + arguments->keyword_count;
+  td_arguments call = *arguments;
+  call.values = td_memory_new((size_t)(total + 1) * sizeof *call.values);
+  td_tape *tape = td_tape_new(I->context, false, false);
+  td_value result = TD_NIL;
+  bool ok = call.values && tape;
+  for (int i = 0; call.values && i < total; i++) call.values[i] = td_ref(arguments->values[i]);
+  for (int i = 0; ok && i < used; i++) {
+    td_value leaf = fresh_argument(I, call.values[numbers[i]]);
+    ok = !td_is_nil(leaf);
+    if (!ok) break;
+    td_unref(call.values[numbers[i]]);
+    call.values[numbers[i]] = leaf;
+  }
+  if (ok && td_tape_open(I->context, tape) == TD_OK) {
+    result = differentiate(I, f, &call, numbers, used, tape);
+    td_tape_close(I->context, tape);
+  } else if (td_is_nil(I->raised)) td_raise_engine(I);
+  for (int i = 0; call.values && i < total; i++) td_unref(call.values[i]);
+  td_memory_free(call.values);
+  if (tape) td_tape_unref(I->context, tape);
+  return result;
+}
+
+static const td_type gradient_function_type = {.name = "gradient function", .size = sizeof(gradient_function),
+                                               .release = gradient_function_release, .visit = gradient_function_visit,
+                                               .clear = gradient_function_clear, .call = gradient_function_call};
+
+static td_value gradient_function_new(td_interpreter *I, td_value *arguments, bool with_value) {
+  int has_aux = td_truth(I, arguments[2]);
+  if (has_aux < 0) return TD_NIL;
+  gradient_function *f = td_object_new(I, &gradient_function_type, sizeof *f);
+  if (!f) return TD_NIL;
+  f->function = td_ref(arguments[0]);
+  f->argnums = td_ref(arguments[1]);
+  f->with_value = with_value;
+  f->has_aux = has_aux;
+  return td_from(f);
+}
+
+static td_value builtin_grad(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  return gradient_function_new(I, arguments, false);
+}
+
+static td_value builtin_value_and_grad(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  return gradient_function_new(I, arguments, true);
+}
+
+const td_method td_gradient_builtins[] = {
+    {"GradientTape", "(persistent=False, watch_accessed_variables=True)", builtin_tape,
+     "A tape: with GradientTape() as t: records ops on watched values; t.gradient(target, sources) differentiates.\n"
+     ">>> x = Variable(3.)\n>>> with GradientTape() as t: y = x * x\n>>> t.gradient(y, x)"},
+    {"no_grad", "()", builtin_no_grad, "A scope in which no tape records: with no_grad(): ..."},
+    {"stop_gradient", "(x)", builtin_stop_gradient, "The same value, through which no gradient flows.\n>>> stop_gradient(tensor(2.))"},
+    {"grad", "(function, argnums=0, has_aux=False)", builtin_grad,
+     "The gradient function of a function with a scalar value, in its argument number argnums (an int or a tuple of ints).\n"
+     ">>> grad(lambda x: x ** 3)(2.)"},
+    {"value_and_grad", "(function, argnums=0, has_aux=False)", builtin_value_and_grad,
+     "As grad, but the result is (value, gradient), from one pass.\n>>> value_and_grad(lambda x: x ** 2)(3.)"},
+    {NULL, NULL, NULL, NULL}};
