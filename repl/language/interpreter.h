@@ -37,6 +37,7 @@ struct td_interpreter {
   td_container containers;  // head of the list of all containers
   int64_t container_count, collect_at;
   td_dict *interned;
+  td_str *letters[128];     // strs of one ASCII character, made at first use; borrowed from interned
   const td_event_sink *sink; // where events go; NULL: dropped
   td_dict *ops;             // name -> op builtin (td_op_value, unbound), filled by td_tensors_register
   struct td_names *names;   // interned texts that C code looks up often
