@@ -2,7 +2,9 @@
 // A save never opens the target for writing: it writes ".NAME.tapedeck-PID-N" beside it, syncs, and renames. Such files
 // of processes that are gone are removed by the next save of the same name. What is no regular file (a device, a pipe)
 // is written straight.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "engine/base/file.h"
 
 #include <dirent.h>

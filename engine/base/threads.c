@@ -5,7 +5,9 @@
 //     waits for busy to be 0: after that nobody touches it, so it may live on the caller's stack.
 //  3. A worker that starts nested work, a second caller, a forked child, and a pool whose workers can't be started run
 //     their chunks in order on themselves.
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include "engine/base/threads.h"
 
 #include <limits.h>

@@ -107,7 +107,7 @@ static void widen(int *width, int needed) {
 }
 
 static void see_widths(layout *l, int64_t index) {
-  pieces p;
+  pieces p = {.text = ""};
   double value = td_tensor_get_float(l->t, index);
   if (!isfinite(value)) return;
   if (l->scientific) cut_scientific(&p, value, significant_bits(l->t->dtype));
@@ -165,7 +165,7 @@ static void write_fill(td_text *text, int64_t count, char fill) {
 }
 
 static void write_positional(const layout *l, double value) {
-  pieces p;
+  pieces p = {.text = ""};
   cut_positional(&p, value, significant_bits(l->t->dtype));
   write_fill(l->text, l->before - p.before_length, ' ');
   td_text_add_bytes(l->text, p.text, (size_t)p.before_length);
@@ -175,7 +175,7 @@ static void write_positional(const layout *l, double value) {
 }
 
 static void write_scientific(const layout *l, double value) {
-  pieces p;
+  pieces p = {.text = ""};
   snprintf(p.text, sizeof p.text, "%#.*e", l->after, value);
   cut(&p);
   write_fill(l->text, l->before - p.before_length, ' ');

@@ -198,15 +198,17 @@ td_meta td_tensor_meta(const td_tensor *t) {
 
 int64_t td_tensor_offset(const td_tensor *t, int64_t index) {
   int64_t offset = 0;
-  for (int i = t->rank; i-- > 0 && index;) {
-    offset += index % t->shape[i] * t->strides[i];
-    index /= t->shape[i];
+  for (int i = t->rank; i-- > 0;) {
+    int64_t size = t->shape[i];
+    if (size < 2) continue;
+    offset += index % size * t->strides[i];
+    index /= size;
   }
   return offset;
 }
 
 static int64_t int_from_float(double value) { // truncates; NaN and what int64 can't hold: the smallest int64, as NumPy
-  return value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : INT64_MIN;
+  return fabs(value) < 9223372036854775808.0 ? (int64_t)value : INT64_MIN;
 }
 
 // The float next to value that keeps its last bit set when inexact, so that rounding it once more rounds value right.
