@@ -1,0 +1,355 @@
+// See session.h. Two queues under one lock: commands to the evaluator, events from it. The evaluator waits when a face is too
+// slow to take events (memory stays bounded); progress events replace a waiting one of the same bar. A pipe wakes poll().
+#include "repl/notebook/session.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "engine/base/memory.h"
+#include "repl/library/library.h"
+#include "repl/notebook/command.h"
+
+#define STACK_BYTES ((size_t)64 << 20)
+#define WAITING_BYTES ((size_t)8 << 20) // events may hold this much text before the evaluator waits
+
+typedef struct command {
+  struct command *next;
+  td_run_options options;
+  char *name, *folder, *text;     // owned
+  size_t length;
+  td_session_question *question;  // or NULL
+  void *argument;
+  bool *answered;
+} command;
+
+typedef struct waiting { // an event and its texts, in one block
+  struct waiting *next;
+  td_event event;
+  size_t bytes;
+  char texts[];
+} waiting;
+
+struct td_session {
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t commanded, taken, arrived;
+  command *first_command, *last_command;
+  waiting *first_event, *last_event;
+  waiting *current;               // the one that td_session_next gave out
+  size_t event_bytes;
+  int pipe[2];
+  bool signalled;                 // a byte is in the pipe
+  bool running, closing, started;
+  td_interpreter *interpreter;
+  td_event_sink sink;
+};
+
+// ---- events ----
+
+static size_t text_bytes(const char *text) { return text ? strlen(text) + 1 : 0; }
+
+static waiting *copy_event(const td_event *event) {
+  size_t length = event->text ? event->length + 1 : 0;
+  size_t bytes = sizeof(waiting) + length + text_bytes(event->detail) + text_bytes(event->name);
+  waiting *w = td_memory_new(bytes);
+  if (!w) return NULL;
+  w->next = NULL;
+  w->event = *event;
+  w->bytes = bytes;
+  char *at = w->texts;
+  if (event->text) {
+    memcpy(at, event->text, event->length);
+    at[event->length] = 0;
+    w->event.text = at;
+    at += length;
+  }
+  if (event->detail) {
+    w->event.detail = strcpy(at, event->detail);
+    at += text_bytes(event->detail);
+  }
+  if (event->name) w->event.name = strcpy(at, event->name);
+  return w;
+}
+
+// The newest state of a bar is all that matters: it takes the place of one that waits at the queue's end.
+static bool replaces_last(const td_session *s, const td_event *event) {
+  const waiting *last = s->last_event;
+  return event->kind == TD_EVENT_PROGRESS && last && last->event.kind == TD_EVENT_PROGRESS && last->event.id == event->id &&
+         !last->event.final;
+}
+
+static void drop_last(td_session *s) {
+  waiting *last = s->last_event, **link = &s->first_event, *before = NULL;
+  while (*link != last) {
+    before = *link;
+    link = &before->next;
+  }
+  *link = NULL;
+  s->last_event = before;
+  s->event_bytes -= last->bytes;
+  td_memory_free(last);
+}
+
+static void wake_poll(td_session *s) {
+  if (s->signalled) return;
+  s->signalled = write(s->pipe[1], "", 1) == 1;
+}
+
+static void emit(void *owner, const td_event *event) {
+  td_session *s = owner;
+  waiting *w = copy_event(event);
+  if (!w) return;
+  pthread_mutex_lock(&s->lock);
+  while (s->event_bytes > WAITING_BYTES && !s->closing) pthread_cond_wait(&s->taken, &s->lock);
+  if (replaces_last(s, event)) drop_last(s);
+  if (s->last_event) s->last_event->next = w;
+  else s->first_event = w;
+  s->last_event = w;
+  s->event_bytes += w->bytes;
+  wake_poll(s);
+  pthread_cond_signal(&s->arrived);
+  pthread_mutex_unlock(&s->lock);
+}
+
+static struct timespec deadline(int milliseconds) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  t.tv_sec += milliseconds / 1000;
+  t.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+  if (t.tv_nsec >= 1000000000) {
+    t.tv_sec++;
+    t.tv_nsec -= 1000000000;
+  }
+  return t;
+}
+
+static void drain_pipe(td_session *s) {
+  char byte;
+  if (s->signalled && read(s->pipe[0], &byte, 1) == 1) s->signalled = false;
+}
+
+bool td_session_next(td_session *s, td_event *event, int timeout) {
+  struct timespec until = deadline(timeout < 0 ? 0 : timeout);
+  pthread_mutex_lock(&s->lock);
+  td_memory_free(s->current);
+  s->current = NULL;
+  while (!s->first_event) {
+    int code = timeout < 0 ? pthread_cond_wait(&s->arrived, &s->lock) : pthread_cond_timedwait(&s->arrived, &s->lock, &until);
+    if (code == ETIMEDOUT && !s->first_event) break;
+  }
+  waiting *w = s->first_event;
+  if (w) {
+    s->first_event = w->next;
+    if (!w->next) s->last_event = NULL;
+    s->event_bytes -= w->bytes;
+    s->current = w;
+    *event = w->event;
+    pthread_cond_signal(&s->taken);
+  }
+  if (!s->first_event) drain_pipe(s);
+  pthread_mutex_unlock(&s->lock);
+  return w != NULL;
+}
+
+int td_session_descriptor(const td_session *s) { return s->pipe[0]; }
+
+// ---- the evaluator's thread ----
+
+static void free_command(command *c) {
+  td_memory_free(c->name);
+  td_memory_free(c->folder);
+  td_memory_free(c->text);
+  td_memory_free(c);
+}
+
+static double seconds_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+td_run_result td_session_cell(td_interpreter *I, const char *text, size_t length, const td_run_options *options) {
+  td_event started = {.kind = TD_EVENT_CELL_STARTED, .cell = options->cell, .text = text, .length = length};
+  I->sink->emit(I->sink->owner, &started);
+  double start = seconds_now();
+  I->cell = options->cell;
+  td_run_result result = td_run(I, I->main, text, length, options);
+  td_output_flush(I);
+  td_event finished = {.kind = TD_EVENT_CELL_FINISHED, .cell = options->cell, .status = result, .seconds = seconds_now() - start};
+  if (result == TD_RUN_EXIT) finished.total = td_exit_code(I);
+  I->sink->emit(I->sink->owner, &finished);
+  return result;
+}
+
+static void run_command(td_session *s, command *c) {
+  if (c->question) {
+    c->question(s->interpreter, c->argument);
+    return;
+  }
+  atomic_store(&s->interpreter->context->interrupt, 0);
+  td_session_cell(s->interpreter, c->text, c->length, &c->options);
+  atomic_store(&s->interpreter->context->interrupt, 0);
+}
+
+static bool start_interpreter(td_session *s) {
+  s->interpreter = td_interpreter_new(0);
+  if (!s->interpreter) return false;
+  s->interpreter->sink = &s->sink;
+  s->interpreter->library = td_library_decks;
+  s->interpreter->command = td_command_run;
+  return true;
+}
+
+static void *evaluator(void *argument) {
+  td_session *s = argument;
+  bool ready = start_interpreter(s);
+  pthread_mutex_lock(&s->lock);
+  s->started = true;
+  s->closing = s->closing || !ready;
+  pthread_cond_broadcast(&s->arrived);
+  while (true) {
+    while (!s->first_command && !s->closing) pthread_cond_wait(&s->commanded, &s->lock);
+    if (s->closing) break;
+    command *c = s->first_command;
+    s->first_command = c->next;
+    if (!c->next) s->last_command = NULL;
+    s->running = true;
+    pthread_mutex_unlock(&s->lock);
+    run_command(s, c);
+    pthread_mutex_lock(&s->lock);
+    s->running = false;
+    if (c->answered) *c->answered = true;
+    pthread_cond_broadcast(&s->arrived);
+    free_command(c);
+  }
+  pthread_mutex_unlock(&s->lock);
+  if (s->interpreter) {
+    s->interpreter->sink = NULL;
+    td_interpreter_free(s->interpreter);
+    s->interpreter = NULL;
+  }
+  return NULL;
+}
+
+// ---- commands ----
+
+static bool queue_command(td_session *s, command *c, bool *answered) {
+  pthread_mutex_lock(&s->lock);
+  bool busy = answered && (s->running || s->first_command);
+  if (!busy) {
+    c->answered = answered;
+    if (s->last_command) s->last_command->next = c;
+    else s->first_command = c;
+    s->last_command = c;
+    pthread_cond_signal(&s->commanded);
+    while (answered && !*answered) pthread_cond_wait(&s->arrived, &s->lock);
+  }
+  pthread_mutex_unlock(&s->lock);
+  if (busy) free_command(c);
+  return !busy;
+}
+
+bool td_session_run(td_session *s, const char *text, size_t length, const td_run_options *options) {
+  command *c = td_memory_new_zero(sizeof *c);
+  if (!c) return false;
+  c->options = *options;
+  c->options.name = c->name = td_memory_text(options->name ? options->name : "");
+  c->options.folder = c->folder = td_memory_text(options->folder ? options->folder : "");
+  c->text = td_memory_new(length + 1);
+  if (!c->name || !c->folder || !c->text) {
+    free_command(c);
+    return false;
+  }
+  memcpy(c->text, text, length);
+  c->text[length] = 0;
+  c->length = length;
+  return queue_command(s, c, NULL);
+}
+
+bool td_session_ask(td_session *s, td_session_question *question, void *argument) {
+  command *c = td_memory_new_zero(sizeof *c);
+  if (!c) return false;
+  c->question = question;
+  c->argument = argument;
+  bool answered = false;
+  return queue_command(s, c, &answered);
+}
+
+void td_session_interrupt(td_session *s) {
+  if (s->interpreter) atomic_store(&s->interpreter->context->interrupt, 1);
+}
+
+// ---- life ----
+
+static bool start_thread(td_session *s) {
+  pthread_attr_t attributes;
+  sigset_t all, old;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old); // signals are the face's
+  bool ok = pthread_create(&s->thread, &attributes, evaluator, s) == 0;
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  pthread_attr_destroy(&attributes);
+  if (!ok) return false;
+  pthread_mutex_lock(&s->lock);
+  while (!s->started) pthread_cond_wait(&s->arrived, &s->lock);
+  pthread_mutex_unlock(&s->lock);
+  return true;
+}
+
+td_session *td_session_new(void) {
+  td_session *s = td_memory_new_zero(sizeof *s);
+  if (!s) return NULL;
+  s->pipe[0] = s->pipe[1] = -1;
+  s->sink = (td_event_sink){emit, s};
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_mutex_init(&s->lock, NULL);
+  pthread_cond_init(&s->commanded, NULL);
+  pthread_cond_init(&s->taken, NULL);
+  pthread_cond_init(&s->arrived, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  bool ok = pipe2(s->pipe, O_CLOEXEC) == 0 && start_thread(s);
+  if (ok && s->interpreter) return s;
+  if (ok) pthread_join(s->thread, NULL);
+  s->interpreter = NULL;
+  s->closing = true;
+  td_session_free(s);
+  return NULL;
+}
+
+void td_session_free(td_session *s) {
+  if (!s) return;
+  if (s->interpreter) {
+    pthread_mutex_lock(&s->lock);
+    s->closing = true;
+    td_session_interrupt(s);
+    pthread_cond_broadcast(&s->commanded);
+    pthread_cond_broadcast(&s->taken);
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->thread, NULL);
+  }
+  while (s->first_command) {
+    command *c = s->first_command;
+    s->first_command = c->next;
+    free_command(c);
+  }
+  while (s->first_event) {
+    waiting *w = s->first_event;
+    s->first_event = w->next;
+    td_memory_free(w);
+  }
+  td_memory_free(s->current);
+  for (int i = 0; i < 2; i++)
+    if (s->pipe[i] >= 0) close(s->pipe[i]);
+  pthread_cond_destroy(&s->commanded);
+  pthread_cond_destroy(&s->taken);
+  pthread_cond_destroy(&s->arrived);
+  pthread_mutex_destroy(&s->lock);
+  td_memory_free(s);
+}

@@ -1,0 +1,27 @@
+// A session: the interpreter on its own thread, the commands that a face sends it and the events that come back. A face owns
+// the session and is its only reader. All functions are for the face's thread, td_session_interrupt also for signal handlers.
+#ifndef TD_NOTEBOOK_SESSION_H
+#define TD_NOTEBOOK_SESSION_H
+#include "repl/language/interpreter.h"
+
+typedef struct td_session td_session;
+
+td_session *td_session_new(void);               // starts the evaluator; NULL: no memory or no thread
+void td_session_free(td_session *session);      // stops what runs, drops queued cells, frees the interpreter
+
+// Queues a cell; its events end with CELL_FINISHED (status: a td_run_result). Texts are copied. false: no memory.
+bool td_session_run(td_session *session, const char *text, size_t length, const td_run_options *options);
+void td_session_interrupt(td_session *session); // Ctrl-C: the running cell raises KeyboardInterrupt at its next statement or op
+
+// The next event; its texts live until the next call. timeout in milliseconds, -1: wait. false: nothing came in time.
+bool td_session_next(td_session *session, td_event *event, int timeout);
+int td_session_descriptor(const td_session *session); // readable while events wait; for poll()
+
+// Runs function on the evaluator's thread between cells, and waits for it: questions about the session (completion, help, is this
+// text complete). false: a cell is running, so the question was not asked.
+typedef void td_session_question(td_interpreter *interpreter, void *argument);
+bool td_session_ask(td_session *session, td_session_question *question, void *argument);
+
+// Runs one cell with its CELL_STARTED and CELL_FINISHED events, on the evaluator's thread (for commands such as %run).
+td_run_result td_session_cell(td_interpreter *interpreter, const char *text, size_t length, const td_run_options *options);
+#endif
