@@ -1,0 +1,106 @@
+"""make bench: runs everything below several times, interleaved with its rival where one is installed (python3 itself, PyTorch),
+and prints medians and ratios as a table. Nothing here is asserted: machines are shared and noisy.
+
+usage: bench.py TAPEDECK SOURCE BUILD [NAME...]   (names: start scalar add mnist; none: all)"""
+import glob
+import os
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+TAPEDECK, SOURCE, BUILD = sys.argv[1:4]
+WANTED = sys.argv[4:]
+HERE = os.path.join(SOURCE, "tests", "bench")
+PYTHON = os.environ.get("PYTHON", sys.executable)
+
+
+def output(command, threads=None):
+    env = dict(os.environ)
+    if threads:
+        env["TAPEDECK_THREADS"] = str(threads)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    if done.returncode:
+        print(f"  failed: {' '.join(command)}\n{done.stderr[-800:]}")
+        return None
+    return done.stdout
+
+
+def last_number(text, word):
+    found = re.findall(rf"^{word} ([0-9.e+-]+)$", text or "", re.M)
+    return float(found[-1]) if found else None
+
+
+def interleaved(pairs, rounds, word):
+    """pairs: name -> function that runs once and gives its output. Medians of rounds runs each, A B A B."""
+    times = {name: [] for name in pairs}
+    for _ in range(rounds):
+        for name, run in pairs.items():
+            value = last_number(run(), word)
+            if value is not None:
+                times[name].append(value)
+    return {name: statistics.median(values) for name, values in times.items() if values}
+
+
+def has_torch():
+    return subprocess.run([PYTHON, "-c", "import torch"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def start():
+    print("start-up: tapedeck -e '1+1'")
+    times, peak = [], 0
+    for _ in range(21):
+        begin = time.perf_counter()
+        pid = os.posix_spawn(TAPEDECK, [TAPEDECK, "-e", "1+1"], os.environ,
+                             file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+        _, _, usage = os.wait4(pid, 0)
+        times.append(time.perf_counter() - begin)
+        peak = max(peak, usage.ru_maxrss)
+    print(f"  median {1e3 * statistics.median(times):.2f} ms, peak {peak / 1024:.1f} MiB\n")
+
+
+def scalar():
+    print(f"scalar programs: seconds, and python3 {sys.version.split()[0]}'s time divided by ours")
+    for path in sorted(glob.glob(os.path.join(HERE, "programs", "*.deck"))):
+        got = interleaved({"ours": lambda: output([TAPEDECK, "run", path]), "python3": lambda: output([PYTHON, path])}, 5, "seconds")
+        if len(got) == 2:
+            name = os.path.basename(path)[:-5]
+            print(f"  {name:14} {got['ours']:8.3f} {got['python3']:8.3f}   {got['python3'] / got['ours']:.2f}x")
+    print()
+
+
+def add():
+    print("a recorded add of two one-element tensors: ns")
+    engine = output([os.path.join(BUILD, "tests", "bench", "bench_engine")])
+    if engine:
+        print("  " + engine.strip().replace("\n", "\n  "))
+    runs = {"from the language": lambda: output([TAPEDECK, "run", os.path.join(HERE, "add.deck")])}
+    if has_torch():
+        runs["PyTorch eager"] = lambda: output([PYTHON, os.path.join(HERE, "add_torch.py")])
+    got = interleaved(runs, 5, "ns")
+    for name, value in got.items():
+        print(f"  {name:22} {value:8.1f}")
+    if len(got) == 2:
+        print(f"  ratio {got['PyTorch eager'] / got['from the language']:.1f}x")
+    print()
+
+
+def mnist():
+    folder = os.path.join(SOURCE, "samples", "data", "mnist")
+    print("MNIST, 784-64-64-10, batches of 32, Adam, eager, 2 threads: seconds an epoch")
+    runs = {"ours": lambda: output([TAPEDECK, "run", os.path.join(HERE, "mnist_race.deck"), "2", folder], threads=2)}
+    if has_torch():
+        runs["PyTorch"] = lambda: output([PYTHON, os.path.join(HERE, "mnist_torch.py"), folder, "2"])
+    got = interleaved(runs, 5, "epoch seconds")
+    for name, value in got.items():
+        print(f"  {name:10} {value:8.3f}")
+    if len(got) == 2:
+        print(f"  ratio {got['PyTorch'] / got['ours']:.2f}x")
+    print()
+
+
+for section in (start, scalar, add, mnist):
+    if not WANTED or section.__name__ in WANTED:
+        section()
