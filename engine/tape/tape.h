@@ -21,7 +21,21 @@ typedef struct td_record {
   uint8_t *parent_output;       // which output of the parent
   td_tensor **saved;            // in_count inputs then out_count outputs; NULL where saves does not name them; counted
   td_meta *out_meta;            // out_count
+  uint8_t keepers;              // tapes, and the no-tape mode, that may still differentiate it; at 0 saved is dropped
+  uint8_t holders;              // those that still list it; at 0 parents are dropped too
+  bool loose;                   // the no-tape mode is one of them
+  bool spent;                   // backward() went through it without retain_graph
+  uint64_t stamp;               // last pass that visited it, and its index there
+  union {
+    int64_t index;
+    struct td_record *next;     // worklist of release
+  };
 } td_record;
+
+int64_t td_record_bytes(const td_record *record);         // bytes of the storage that it keeps alive for backward
+
+// Drops the state of tapes: closes open ones, forgets grads that hold their own graph. Before td_context_free.
+void td_tapes_free(td_context *context);
 
 td_tape *td_tape_new(td_context *context, bool persistent, bool watch_accessed_variables);
 void td_tape_unref(td_context *context, td_tape *tape);
@@ -34,7 +48,7 @@ void td_tape_reset(td_context *context, td_tape *tape);   // forgets all records
 int td_tape_watch(td_context *context, td_tape *tape, td_tensor *t); // t gets a leaf; integer dtypes: TD_ERROR_DTYPE
 int td_tape_watch_variable(td_context *context, td_tape *tape, td_variable *v);
 int td_tape_watched(td_tape *tape, uint64_t *ids, int capacity); // ids of the Variables watched, in order; returns how many
-int64_t td_tape_length(const td_tape *tape);              // op records, leaves not counted
+int64_t td_tape_length(const td_tape *tape);              // op records, leaves not counted; they stay listed after gradient()
 const td_record *td_tape_record_at(const td_tape *tape, int64_t index);
 
 // The Variable's value for use in an op: on tapes that watch accessed Variables it gets a leaf. New reference.
@@ -64,7 +78,8 @@ bool td_recording(const td_context *context);             // some tape records n
 td_tensor *td_stop_gradient(td_context *context, td_tensor *t); // same value, no origin; noted for why
 
 // Events that cut a chain, noted so that td_tape_why can name the line.
-enum td_cut { TD_CUT_NUMBER /* item(), float() */, TD_CUT_STOP, TD_CUT_PAUSED, TD_CUT_ASSIGN, TD_CUT_INTEGER, TD_CUT_DETACH };
+enum td_cut { TD_CUT_NUMBER /* item(), float() */, TD_CUT_STOP, TD_CUT_PAUSED, TD_CUT_ASSIGN, TD_CUT_INTEGER, TD_CUT_DETACH,
+              TD_CUT_OVERWRITTEN /* x[i] = v: t is the value that the name held before */ };
 void td_tape_note_cut(td_context *context, enum td_cut cut, td_tensor *t, td_variable *v);
 
 // Why the last gradient of this tape in source is None (or what it is): one sentence with the line, and the remedy.

@@ -1,0 +1,393 @@
+// Opening, closing, pausing and watching: which tapes record what. A context has one td_tapes, made on first use. The
+// mask of what records now is kept ready, and context->recorder is NULL when nothing can, so an op outside of tapes pays
+// one test. A Variable's value gets its leaf when it is read; its tensor is never one that a user holds under another name.
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "engine/base/memory.h"
+#include "engine/tape/state.h"
+
+enum { NOTES_MAX = 4096, NOTES_COMPARED = 64 };
+
+// ---- the tapes of a context ----
+
+td_tapes *td_tapes_of(td_context *context) {
+  if (!context->tapes) context->tapes = td_memory_new_zero(sizeof(td_tapes));
+  if (!context->tapes) td_error_memory(context, "tape", (int64_t)sizeof(td_tapes));
+  return context->tapes;
+}
+
+void td_tapes_update(td_context *context) {
+  td_tapes *tapes = context->tapes;
+  uint64_t all = (tapes->open & ~tapes->paused) | (tapes->loose ? TD_LOOSE_BIT : 0);
+  tapes->recording = tapes->no_grad ? 0 : all & ~tapes->hidden;
+  // Paused tapes keep the recorder: it notes where their chains were cut.
+  context->recorder = tapes->open || tapes->recording ? &td_tape_recorder : NULL;
+}
+
+void td_tapes_free(td_context *context) {
+  td_tapes *tapes = context->tapes;
+  if (!tapes) return;
+  for (int i = 0; i < TD_SLOTS; i++)
+    if (tapes->slots[i]) td_tape_close(context, tapes->slots[i]);
+  while (tapes->graded) td_leaf_set_grad(context, tapes->graded, NULL);
+  context->recorder = NULL;
+  context->tapes = NULL;
+  td_memory_free(tapes);
+}
+
+void td_tape_warn(td_context *context, const char *format, ...) {
+  if (!context->warn) return;
+  char message[400];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(message, sizeof message, format, list);
+  va_end(list);
+  context->warn(context->owner, message);
+}
+
+// ---- a tape ----
+
+td_tape *td_tape_new(td_context *context, bool persistent, bool watch_accessed_variables) {
+  td_tape *tape = td_memory_new_zero(sizeof *tape);
+  if (!tape) {
+    td_error_memory(context, "tape", (int64_t)sizeof *tape);
+    return NULL;
+  }
+  atomic_init(&tape->refs, 1);
+  tape->persistent = persistent;
+  tape->watch_accessed = watch_accessed_variables;
+  tape->slot = -1;
+  return tape;
+}
+
+td_tape *td_tape_ref(td_tape *tape) {
+  atomic_fetch_add_explicit(&tape->refs, 1, memory_order_relaxed);
+  return tape;
+}
+
+static void forget_notes(td_tape *tape) {
+  td_memory_free(tape->notes);
+  td_memory_free(tape->targets);
+  tape->notes = NULL;
+  tape->targets = NULL;
+  tape->note_count = tape->note_capacity = tape->target_count = 0;
+  tape->asked = false;
+}
+
+// The list is taken out first: what goes with its records may come back here.
+static void empty(td_list *list, uint64_t bit, bool keeps) {
+  td_list old = *list;
+  *list = (td_list){0};
+  for (int64_t i = old.count; i-- > 0;) {
+    old.at[i]->origin.tapes &= ~bit;
+    td_record_let_go(old.at[i], keeps);
+  }
+  td_memory_free(old.at);
+}
+
+static uint64_t bit_of(const td_tape *tape) { return tape->slot >= 0 ? UINT64_C(1) << tape->slot : 0; }
+
+// A leaf entry that is an outer tape's op record is not held by this list: only its reference is dropped.
+static void empty_leaves(td_tape *tape) {
+  td_list old = tape->leaves;
+  tape->leaves = (td_list){0};
+  for (int64_t i = old.count; i-- > 0;) {
+    old.at[i]->origin.tapes &= ~bit_of(tape);
+    td_origin_unref(&old.at[i]->origin);
+  }
+  td_memory_free(old.at);
+}
+
+void td_tape_reset(td_context *context, td_tape *tape) {
+  (void)context;
+  empty(&tape->records, bit_of(tape), !tape->spent);
+  empty_leaves(tape);
+  forget_notes(tape);
+  tape->spent = false;
+}
+
+void td_tape_unref(td_context *context, td_tape *tape) {
+  if (!tape || atomic_fetch_sub_explicit(&tape->refs, 1, memory_order_acq_rel) != 1) return;
+  td_tape_close(context, tape);
+  td_tape_reset(context, tape);
+  td_memory_free(tape);
+}
+
+static void set_bits(const td_list *list, uint64_t bit, bool on) {
+  for (int64_t i = 0; i < list->count; i++) {
+    uint64_t *tapes = &list->at[i]->origin.tapes;
+    *tapes = on ? *tapes | bit : *tapes & ~bit;
+  }
+}
+
+int td_tape_open(td_context *context, td_tape *tape) {
+  td_tapes *tapes = td_tapes_of(context);
+  if (!tapes) return context->error.code;
+  if (tape->slot >= 0) {
+    td_error_set(context, TD_ERROR_STATE, "GradientTape: this tape is recording already");
+    td_error_hint(context, "make a second tape for the inner block");
+    return TD_ERROR_STATE;
+  }
+  uint64_t vacant = ~tapes->open & TD_TAPE_BITS;
+  if (!vacant) return td_error_set(context, TD_ERROR_STATE, "GradientTape: %d tapes are open already", TD_SLOTS);
+  if (tape->spent) td_tape_reset(context, tape);
+  tape->slot = __builtin_ctzll(vacant);
+  tape->paused = 0;
+  tapes->slots[tape->slot] = tape;
+  tapes->open |= bit_of(tape);
+  if (tape->watch_accessed) tapes->watching |= bit_of(tape);
+  set_bits(&tape->records, bit_of(tape), true);
+  set_bits(&tape->leaves, bit_of(tape), true);
+  td_tapes_update(context);
+  return TD_OK;
+}
+
+void td_tape_close(td_context *context, td_tape *tape) {
+  td_tapes *tapes = context->tapes;
+  if (tape->slot < 0 || !tapes) return;
+  uint64_t bit = bit_of(tape);
+  set_bits(&tape->records, bit, false);
+  set_bits(&tape->leaves, bit, false);
+  tapes->slots[tape->slot] = NULL;
+  tapes->open &= ~bit;
+  tapes->paused &= ~bit;
+  tapes->watching &= ~bit;
+  tape->slot = -1;
+  td_tapes_update(context);
+}
+
+int td_tape_pause(td_context *context, td_tape *tape) {
+  if (tape->slot < 0) return td_error_set(context, TD_ERROR_STATE, "stop_recording: this tape isn't recording");
+  td_tapes *tapes = context->tapes;
+  tape->paused++;
+  tapes->paused |= bit_of(tape);
+  td_tapes_update(context);
+  return TD_OK;
+}
+
+void td_tape_resume(td_context *context, td_tape *tape) {
+  if (tape->slot < 0 || !tape->paused || --tape->paused) return;
+  td_tapes *tapes = context->tapes;
+  tapes->paused &= ~bit_of(tape);
+  td_tapes_update(context);
+}
+
+int64_t td_tape_length(const td_tape *tape) { return tape->records.count; }
+
+const td_record *td_tape_record_at(const td_tape *tape, int64_t index) {
+  return index >= 0 && index < tape->records.count ? tape->records.at[index] : NULL;
+}
+
+// ---- watching ----
+
+static int add_leaf(td_context *context, td_tape *tape, td_record *record) {
+  int code = td_list_reserve(context, &tape->leaves);
+  if (code) return code;
+  td_origin_ref(&record->origin);
+  td_list_add(&tape->leaves, record);
+  record->origin.tapes |= bit_of(tape);
+  return TD_OK;
+}
+
+static bool lists(const td_list *list, const td_origin *origin) {
+  for (int64_t i = list->count; i-- > 0;)
+    if (&list->at[i]->origin == origin) return true;
+  return false;
+}
+
+static bool tracks(const td_tape *tape, const td_tensor *t) {
+  if (!t->origin) return false;
+  if (tape->slot >= 0) return (t->origin->tapes & bit_of(tape)) != 0;
+  return lists(&tape->leaves, t->origin) || lists(&tape->records, t->origin);
+}
+
+int td_leaf_refuse(td_context *context, const char *who, const td_tensor *t) {
+  td_error_set(context, TD_ERROR_DTYPE, "%s: only floating dtypes have gradients, and this is %s", who,
+               td_dtype_name(t->dtype));
+  td_meta meta = td_tensor_meta(t);
+  td_error_operand(context, "x", 0, &meta);
+  td_error_hint(context, "use x.astype(float32)");
+  return TD_ERROR_DTYPE;
+}
+
+int td_leaf_root(td_context *context, td_tensor *t) {
+  if (t->origin) return TD_OK;
+  td_leaf *leaf = td_leaf_new(context, t, 0);
+  if (!leaf) return context->error.code;
+  t->origin = &leaf->record.origin;
+  t->output = 0;
+  return TD_OK;
+}
+
+int td_tape_watch(td_context *context, td_tape *tape, td_tensor *t) {
+  if (!td_dtype_is_float(t->dtype)) return td_leaf_refuse(context, "watch", t);
+  if (tracks(tape, t)) return TD_OK;
+  int code = td_leaf_root(context, t);
+  return code ? code : add_leaf(context, tape, (td_record *)t->origin);
+}
+
+static bool watches(const td_tape *tape, uint64_t variable) {
+  for (int64_t i = 0; i < tape->leaves.count; i++)
+    if (tape->leaves.at[i]->variable == variable) return true;
+  return false;
+}
+
+int td_tape_watched(td_tape *tape, uint64_t *ids, int capacity) {
+  int count = 0;
+  for (int64_t i = 0; i < tape->leaves.count; i++) {
+    uint64_t id = tape->leaves.at[i]->variable;
+    bool seen = !id;
+    for (int j = 0; j < count && !seen; j++) seen = ids[j] == id;
+    if (!seen && count < capacity) ids[count++] = id;
+  }
+  return count;
+}
+
+// ---- Variables ----
+
+// A value that a user may hold as a plain tensor is replaced by a view of it, which the Variable alone holds.
+static bool own_value(td_context *context, td_variable *v) {
+  td_tensor *value = v->value;
+  if (atomic_load_explicit(&value->refs, memory_order_relaxed) > 1) {
+    value = td_tensor_alias(context, v->value);
+    if (!value) return false;
+    value->place = v->value->place;
+    td_tensor_unref(v->value);
+    v->value = value;
+  }
+  value->flags |= TD_TENSOR_FROM_VARIABLE;
+  return true;
+}
+
+static td_record *leaf_of(const td_variable *v) {
+  td_record *record = (td_record *)v->value->origin;
+  return record && !record->op && record->variable == v->id ? record : NULL;
+}
+
+// A leaf that tracks the value for the tapes of wanted. Where others hold the value it gets a view first: they read it
+// before these tapes were there, so to them it is a constant.
+static int lead(td_context *context, td_variable *v, uint64_t wanted) {
+  td_tapes *tapes = context->tapes;
+  td_record *record = leaf_of(v);
+  bool shared = atomic_load_explicit(&v->value->refs, memory_order_relaxed) > 1;
+  if (shared && !own_value(context, v)) return context->error.code;
+  if (shared || !record) {
+    td_leaf *leaf = td_leaf_new(context, v->value, v->id);
+    if (!leaf) return context->error.code;
+    record = &leaf->record;
+    td_origin_unref(v->value->origin);
+    v->value->origin = &record->origin;
+    v->value->output = 0;
+  }
+  for (uint64_t left = wanted & TD_TAPE_BITS & ~record->origin.tapes; left; left &= left - 1) {
+    int code = add_leaf(context, tapes->slots[__builtin_ctzll(left)], record);
+    if (code) return code;
+  }
+  record->origin.tapes |= wanted & TD_LOOSE_BIT;
+  return TD_OK;
+}
+
+static uint64_t wanted_by(const td_tapes *tapes, const td_variable *v) {
+  uint64_t recording = tapes->recording, wanted = v->trainable ? recording & tapes->watching : 0;
+  for (uint64_t left = recording & TD_TAPE_BITS & ~wanted; left; left &= left - 1) {
+    int slot = __builtin_ctzll(left);
+    if (watches(tapes->slots[slot], v->id)) wanted |= UINT64_C(1) << slot;
+  }
+  return v->requires_grad ? wanted | (recording & TD_LOOSE_BIT) : wanted;
+}
+
+static void note_read(td_context *context, const td_variable *v) {
+  td_tapes *tapes = context->tapes;
+  for (uint64_t lost = tapes->open & ~tapes->recording & ~tapes->hidden; lost; lost &= lost - 1)
+    td_tape_note(tapes->slots[__builtin_ctzll(lost)], &(td_note){TD_CUT_PAUSED, context->place, 0, v->id});
+}
+
+int td_tapes_loosen(td_context *context) {
+  td_tapes *tapes = td_tapes_of(context);
+  if (!tapes) return context->error.code;
+  tapes->loose = true;
+  td_tapes_update(context);
+  return TD_OK;
+}
+
+td_tensor *td_variable_read(td_context *context, td_variable *v) {
+  if (!(v->value->flags & TD_TENSOR_FROM_VARIABLE) && !own_value(context, v)) return NULL;
+  if (v->requires_grad && !(context->tapes && ((td_tapes *)context->tapes)->loose) && td_tapes_loosen(context)) return NULL;
+  if (!context->recorder || !td_dtype_is_float(v->value->dtype)) return td_tensor_ref(v->value);
+  td_tapes *tapes = context->tapes;
+  uint64_t wanted = wanted_by(tapes, v);
+  if (tapes->open & ~tapes->recording & ~tapes->hidden) note_read(context, v);
+  td_record *leaf = leaf_of(v);
+  if (wanted & ~(leaf ? leaf->origin.tapes : 0) && lead(context, v, wanted)) return NULL;
+  return td_tensor_ref(v->value);
+}
+
+int td_tape_watch_variable(td_context *context, td_tape *tape, td_variable *v) {
+  if (!td_dtype_is_float(v->value->dtype)) return td_leaf_refuse(context, "watch", v->value);
+  if (!td_tapes_of(context) || !own_value(context, v)) return context->error.code;
+  td_record *leaf = leaf_of(v);
+  if (leaf && tracks(tape, v->value)) return TD_OK;
+  if (tape->slot >= 0) return lead(context, v, (leaf ? leaf->origin.tapes : 0) | bit_of(tape));
+  int code = lead(context, v, 0);
+  return code ? code : add_leaf(context, tape, leaf_of(v));
+}
+
+// ---- recording off, and what was cut ----
+
+void td_no_grad_enter(td_context *context) {
+  td_tapes *tapes = td_tapes_of(context);
+  if (!tapes) return;
+  tapes->no_grad++;
+  td_tapes_update(context);
+}
+
+void td_no_grad_leave(td_context *context) {
+  td_tapes *tapes = context->tapes;
+  if (!tapes || !tapes->no_grad) return;
+  tapes->no_grad--;
+  td_tapes_update(context);
+}
+
+bool td_recording(const td_context *context) {
+  const td_tapes *tapes = context->tapes;
+  return tapes && tapes->recording & TD_TAPE_BITS;
+}
+
+// Notes answer questions and hold nothing up: where memory is out, a note is missing.
+void td_tape_note(td_tape *tape, const td_note *note) {
+  int first = tape->note_count > NOTES_COMPARED ? tape->note_count - NOTES_COMPARED : 0;
+  for (int i = first; i < tape->note_count; i++) {
+    const td_note *old = &tape->notes[i];
+    if (old->cut == note->cut && old->serial == note->serial && old->variable == note->variable) return;
+  }
+  if (tape->note_count == NOTES_MAX) return;
+  if (tape->note_count == tape->note_capacity) {
+    int capacity = tape->note_capacity ? tape->note_capacity * 2 : 8;
+    td_note *grown = td_memory_resize(tape->notes, (size_t)capacity * sizeof *grown);
+    if (!grown) return;
+    tape->notes = grown;
+    tape->note_capacity = capacity;
+  }
+  tape->notes[tape->note_count++] = *note;
+}
+
+void td_tape_note_cut(td_context *context, enum td_cut cut, td_tensor *t, td_variable *v) {
+  td_tapes *tapes = context->tapes;
+  if (!tapes || !tapes->open) return;
+  const td_record *record = t ? (const td_record *)t->origin : NULL;
+  uint64_t id = v ? v->id : 0;
+  for (uint64_t left = tapes->open; left; left &= left - 1) {
+    int slot = __builtin_ctzll(left);
+    bool tracked = record && record->origin.tapes >> slot & 1;
+    if (tracked || (v && watches(tapes->slots[slot], id)))
+      td_tape_note(tapes->slots[slot], &(td_note){cut, context->place, tracked ? record->serial : 0, id});
+  }
+}
+
+td_tensor *td_stop_gradient(td_context *context, td_tensor *t) {
+  td_tape_note_cut(context, TD_CUT_STOP, t, NULL);
+  td_tensor *stopped = td_tensor_alias(context, t);
+  if (stopped) stopped->place = context->place;
+  return stopped;
+}
