@@ -3,11 +3,12 @@
 # A deck becomes one string literal a line, byte for byte; its names are those that a line without indentation defines.
 set -eu
 
-# Names at the top level of deck $1: "class NAME", "def NAME", "NAME =" (not "NAME ==").
+# Names at the top level of deck $1: "class NAME", "def NAME", "NAME =" (not "NAME =="). Those with a leading underscore
+# are the deck's own.
 names() {
-  sed -n -e 's/^class  *\([A-Za-z_][A-Za-z_0-9]*\).*/\1/p' \
-    -e 's/^def  *\([A-Za-z_][A-Za-z_0-9]*\).*/\1/p' \
-    -e 's/^\([A-Za-z_][A-Za-z_0-9]*\) *=[^=].*/\1/p' "$1" |
+  sed -n -e 's/^class  *\([A-Za-z][A-Za-z_0-9]*\).*/\1/p' \
+    -e 's/^def  *\([A-Za-z][A-Za-z_0-9]*\).*/\1/p' \
+    -e 's/^\([A-Za-z][A-Za-z_0-9]*\) *=[^=].*/\1/p' "$1" |
     awk '!seen[$0]++ { printf "%s%s", separator, $0; separator = " " }'
 }
 

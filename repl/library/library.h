@@ -7,7 +7,7 @@
 typedef struct td_library_deck {
   const char *name;  // the file's, without .deck
   const char *text;  // the whole deck
-  const char *names; // what its top level defines by class, def and NAME =, each once, separated by spaces
+  const char *names; // what its top level defines by class, def and NAME =, each once, separated by spaces; no _names
 } td_library_deck;
 
 extern const td_library_deck td_library_decks[]; // in the order of Makefile.am; ends with name NULL
