@@ -1,0 +1,265 @@
+// Which kernel computes a product, and how it is cut.
+//  1. One row or one column: a matrix times a vector, as sums of rows or as dot products, whichever reads along memory.
+//  2. A handful of multiplications, and integers: plain loops. Small ones and short k: gemm_packed.c.
+//  3. The rest is cut into pieces that hold enough work, each one product of OpenBLAS or of gemm_packed.c. The cut goes
+//     along the longer side of C, or along k where C is small beside it; then the pieces' sums are added in order.
+//     Number and borders of pieces follow from m, n, k and the dtype alone.
+#include <string.h>
+
+#include "engine/base/memory.h"
+#include "engine/device/cpu/blas.h"
+#include "engine/device/cpu/clones.h"
+#include "engine/device/cpu/gemm_packed.h"
+#include "engine/tensor/tensor.h"
+
+enum {
+  TINY = 64,              // multiplications up to which plain loops win
+  SMALL = 8192,           // up to which gemm_packed.c wins
+  SHORT = 8,              // and so it does up to this k
+  PIECE = 500 << 10,      // multiplications of a piece, at least
+  PIECES = 16,            // at most
+  PIECE_LENGTH = 96,      // sides of pieces are no shorter: each packs the whole other operand
+  PIECE_UNIT = 16,        // and multiples of this
+  DEEP = 4,               // k is cut where it is so many times the longer side of C
+  VECTOR_PIECE = 1 << 16, // matrix elements that one piece of a matrix times a vector reads
+  VECTOR_BYTES = 32,
+};
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+// ---- plain loops ----
+
+typedef struct strided { // op(A) and op(B) by strides
+  int64_t m, n, k, a_row, a_step, b_step, b_column, ldc;
+} strided;
+
+static strided strided_of(const td_gemm_job *job) {
+  return (strided){job->m, job->n, job->k, job->a_transposed ? 1 : job->lda, job->a_transposed ? job->lda : 1,
+                   job->b_transposed ? 1 : job->ldb, job->b_transposed ? job->ldb : 1, job->ldc};
+}
+
+// c[i, j] is c[i, j] PLUS (a[i, p] TIMES b[p, j]) for p = 0, 1, ...
+#define PLAIN(type, name, PLUS, TIMES)                                                                                 \
+  TD_CLONES static void name(const strided *s, const type *restrict a, const type *restrict b, type *restrict c) {     \
+    for (int64_t i = 0; i < s->m; i++) {                                                                               \
+      type *row = c + i * s->ldc;                                                                                      \
+      memset(row, 0, (size_t)s->n * sizeof(type));                                                                     \
+      for (int64_t p = 0; p < s->k; p++) {                                                                             \
+        const type factor = a[i * s->a_row + p * s->a_step], *from = b + p * s->b_step;                                \
+        if (s->b_column == 1)                                                                                          \
+          for (int64_t j = 0; j < s->n; j++) row[j] = (type)(row[j] PLUS(factor TIMES from[j]));                       \
+        else                                                                                                           \
+          for (int64_t j = 0; j < s->n; j++) row[j] = (type)(row[j] PLUS(factor TIMES from[j * s->b_column]));         \
+      }                                                                                                                \
+    }                                                                                                                  \
+  }
+PLAIN(float, plain_float, +, *)
+PLAIN(double, plain_double, +, *)
+PLAIN(uint32_t, plain_int32, +, *)
+PLAIN(uint64_t, plain_int64, +, *)
+PLAIN(uint8_t, plain_uint8, +, *)
+PLAIN(uint8_t, plain_bool, |, &)
+
+static void run_plain(uint8_t dtype, const td_gemm_job *job) {
+  strided s = strided_of(job);
+  switch (dtype) {
+  case TD_FLOAT32: plain_float(&s, job->a, job->b, job->c); break;
+  case TD_FLOAT64: plain_double(&s, job->a, job->b, job->c); break;
+  case TD_INT32: plain_int32(&s, job->a, job->b, job->c); break;
+  case TD_INT64: plain_int64(&s, job->a, job->b, job->c); break;
+  case TD_UINT8: plain_uint8(&s, job->a, job->b, job->c); break;
+  default: plain_bool(&s, job->a, job->b, job->c); break;
+  }
+}
+
+// ---- a matrix times a vector ----
+
+typedef struct product { // y[i] = sum over p of matrix(i, p) * x[p]
+  bool along;            // matrix(i, p) at matrix[i * pitch + p]; else at matrix[p * pitch + i]
+  uint8_t dtype;
+  int64_t count, k, pitch, y_step, per_piece;
+  const char *matrix, *x;
+  char *y;
+} product;
+
+#define VECTOR_KERNELS(type, name)                                                                                     \
+  typedef type name##_vector __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(type)), may_alias));             \
+  enum { name##_lanes = VECTOR_BYTES / sizeof(type), name##_wide = 8 * name##_lanes };                                 \
+                                                                                                                       \
+  TD_CLONES static void name##_rows(type *y, int64_t step, const type *matrix, int64_t pitch, const type *x,           \
+                                    int64_t count, int64_t k) {                                                        \
+    for (int64_t i = 0; i < count; i++, matrix += pitch) {                                                             \
+      name##_vector sums[4] = {0};                                                                                     \
+      int64_t p = 0;                                                                                                   \
+      for (; p + 4 * name##_lanes <= k; p += 4 * name##_lanes)                                                         \
+        _Pragma("GCC unroll 4") for (int v = 0; v < 4; v++) sums[v] +=                                                 \
+            *(const name##_vector *)(matrix + p + v * name##_lanes) *                                                  \
+            *(const name##_vector *)(x + p + v * name##_lanes);                                                        \
+      name##_vector all = (sums[0] + sums[1]) + (sums[2] + sums[3]);                                                   \
+      type sum = 0;                                                                                                    \
+      for (; p < k; p++) sum += matrix[p] * x[p];                                                                      \
+      for (int lane = 0; lane < name##_lanes; lane++) sum += all[lane];                                                \
+      y[i * step] = sum;                                                                                               \
+    }                                                                                                                  \
+  }                                                                                                                    \
+                                                                                                                       \
+  TD_CLONES static void name##_columns(type *y, int64_t step, const type *matrix, int64_t pitch, const type *x,        \
+                                       int64_t count, int64_t k) {                                                     \
+    int64_t i = 0;                                                                                                     \
+    for (; i + name##_wide <= count; i += name##_wide) {                                                               \
+      name##_vector sums[8] = {0};                                                                                     \
+      const type *at = matrix + i;                                                                                     \
+      for (int64_t p = 0; p < k; p++, at += pitch)                                                                     \
+        _Pragma("GCC unroll 8") for (int v = 0; v < 8; v++) sums[v] +=                                                 \
+            x[p] * *(const name##_vector *)(at + v * name##_lanes);                                                    \
+      for (int v = 0; v < 8; v++)                                                                                      \
+        for (int lane = 0; lane < name##_lanes; lane++) y[(i + v * name##_lanes + lane) * step] = sums[v][lane];       \
+    }                                                                                                                  \
+    int64_t rest = count - i;                                                                                          \
+    type sums[name##_wide] = {0};                                                                                      \
+    const type *at = matrix + i;                                                                                       \
+    for (int64_t p = 0; p < k && rest; p++, at += pitch)                                                               \
+      for (int64_t j = 0; j < rest; j++) sums[j] += x[p] * at[j];                                                      \
+    for (int64_t j = 0; j < rest; j++) y[(i + j) * step] = sums[j];                                                    \
+  }
+VECTOR_KERNELS(float, single)
+VECTOR_KERNELS(double, twofold)
+
+static void product_piece(void *argument, int64_t piece) {
+  const product *v = argument;
+  int64_t first = piece * v->per_piece, count = MIN(v->count - first, v->per_piece), bytes = td_dtype_bytes(v->dtype);
+  const char *matrix = v->matrix + first * (v->along ? v->pitch : 1) * bytes;
+  char *y = v->y + first * v->y_step * bytes;
+  if (v->dtype == TD_FLOAT32)
+    (v->along ? single_rows : single_columns)((float *)y, v->y_step, (const float *)matrix, v->pitch,
+                                              (const float *)v->x, count, v->k);
+  else
+    (v->along ? twofold_rows : twofold_columns)((double *)y, v->y_step, (const double *)matrix, v->pitch,
+                                                (const double *)v->x, count, v->k);
+}
+
+static void run_pieces(td_pool *pool, int64_t pieces, td_chunk *work, void *argument) {
+  if (pool && pieces > 1) td_pool_run(pool, pieces, work, argument);
+  else
+    for (int64_t i = 0; i < pieces; i++) work(argument, i);
+}
+
+static char *gather(const char *x, int64_t step, int64_t count, int64_t bytes) { // an owned copy without gaps
+  char *dense = td_memory_new((size_t)(count * bytes));
+  if (dense) td_elements_copy(NULL, dense, x, (int)bytes, 1, &count, &step);
+  return dense;
+}
+
+static bool run_vector(td_pool *pool, uint8_t dtype, const td_gemm_job *job) {
+  bool row = job->m == 1; // y is a row of C, x a row of op(A)
+  bool transposed = row ? job->a_transposed : !job->b_transposed;
+  int64_t x_step = transposed ? (row ? job->lda : job->ldb) : 1;
+  product v = {.along = row ? job->b_transposed : !job->a_transposed, .dtype = dtype, .count = row ? job->n : job->m,
+               .k = job->k, .pitch = row ? job->ldb : job->lda, .y_step = row ? 1 : job->ldc,
+               .matrix = row ? job->b : job->a, .x = row ? job->a : job->b, .y = job->c};
+  char *dense = NULL;
+  if (x_step != 1 && v.k > 1) {
+    dense = gather(v.x, x_step, v.k, td_dtype_bytes(dtype));
+    if (!dense) return false;
+    v.x = dense;
+  }
+  v.per_piece = VECTOR_PIECE / v.k / 64 * 64;
+  if (v.per_piece < 64) v.per_piece = 64;
+  run_pieces(pool, (v.count + v.per_piece - 1) / v.per_piece, product_piece, &v);
+  td_memory_free(dense);
+  return true;
+}
+
+// ---- pieces of a large product ----
+
+enum axis { ALONG_M, ALONG_N, ALONG_K };
+
+typedef struct cut {
+  const td_gemm_job *job;
+  uint8_t dtype;
+  enum axis axis;
+  int64_t length, per_piece;
+  char *sums;             // ALONG_K: C of each piece but the first, without gaps
+  atomic_bool failed;
+} cut;
+
+static bool run_one(uint8_t dtype, const td_gemm_job *job) {
+  bool own = job->k <= SHORT || (double)job->m * (double)job->n * (double)job->k <= SMALL;
+  return (!own && td_blas_gemm(dtype, job)) || td_gemm_packed(dtype, job);
+}
+
+static void cut_piece(void *argument, int64_t piece) {
+  cut *c = argument;
+  td_gemm_job job = *c->job;
+  int64_t first = piece * c->per_piece, count = MIN(c->length - first, c->per_piece), bytes = td_dtype_bytes(c->dtype);
+  if (c->axis != ALONG_N) job.a = (const char *)job.a + first * ((c->axis == ALONG_M) != job.a_transposed ? job.lda : 1) * bytes;
+  if (c->axis != ALONG_M) job.b = (const char *)job.b + first * ((c->axis == ALONG_K) != job.b_transposed ? job.ldb : 1) * bytes;
+  switch (c->axis) {
+  case ALONG_M:
+    job.m = count;
+    job.c = (char *)job.c + first * job.ldc * bytes;
+    break;
+  case ALONG_N:
+    job.n = count;
+    job.c = (char *)job.c + first * bytes;
+    break;
+  case ALONG_K:
+    job.k = count;
+    if (!piece) break;
+    job.c = c->sums + (piece - 1) * job.m * job.n * bytes;
+    job.ldc = job.n;
+  }
+  if (!run_one(c->dtype, &job)) atomic_store(&c->failed, true);
+}
+
+static void add_sums(const cut *c, int64_t pieces) {
+  const td_gemm_job *job = c->job;
+  for (int64_t i = 0; i < (pieces - 1) * job->m; i++) {
+    int64_t row = i % job->m * job->ldc, from = i * job->n;
+    if (c->dtype == TD_FLOAT32)
+      for (int64_t j = 0; j < job->n; j++) ((float *)job->c)[row + j] += ((const float *)c->sums)[from + j];
+    else
+      for (int64_t j = 0; j < job->n; j++) ((double *)job->c)[row + j] += ((const double *)c->sums)[from + j];
+  }
+}
+
+static int64_t cut_choose(cut *c) { // returns how many pieces
+  const td_gemm_job *job = c->job;
+  int64_t side = job->m >= job->n ? job->m : job->n;
+  c->axis = job->k / DEEP >= side ? ALONG_K : job->m >= job->n ? ALONG_M : ALONG_N;
+  c->length = c->axis == ALONG_K ? job->k : side;
+  double work = (double)job->m * (double)job->n * (double)job->k * (c->dtype == TD_FLOAT64 ? 2 : 1) / PIECE;
+  int64_t pieces = work < PIECES ? (int64_t)work : PIECES;
+  pieces = MIN(pieces, c->length / PIECE_LENGTH);
+  if (pieces < 1) pieces = 1;
+  c->per_piece = (c->length + pieces - 1) / pieces;
+  c->per_piece = (c->per_piece + PIECE_UNIT - 1) / PIECE_UNIT * PIECE_UNIT;
+  return (c->length + c->per_piece - 1) / c->per_piece;
+}
+
+static bool run_cut(td_pool *pool, uint8_t dtype, const td_gemm_job *job) {
+  cut c = {.job = job, .dtype = dtype};
+  int64_t pieces = cut_choose(&c);
+  if (pieces == 1) return run_one(dtype, job);
+  if (c.axis == ALONG_K) {
+    c.sums = td_memory_new((size_t)((pieces - 1) * job->m * job->n * td_dtype_bytes(dtype)));
+    if (!c.sums) return false;
+  }
+  run_pieces(pool, pieces, cut_piece, &c);
+  bool failed = atomic_load(&c.failed);
+  if (c.axis == ALONG_K && !failed) add_sums(&c, pieces);
+  td_memory_free(c.sums);
+  return !failed;
+}
+
+bool td_gemm(td_pool *pool, uint8_t dtype, bool a_transposed, bool b_transposed, int64_t m, int64_t n, int64_t k,
+             const void *a, int64_t lda, const void *b, int64_t ldb, void *c, int64_t ldc) {
+  td_gemm_job job = {a_transposed, b_transposed, m, n, k, a, b, c, lda, ldb, ldc};
+  if (m == 0 || n == 0) return true;
+  bool floating = dtype == TD_FLOAT32 || dtype == TD_FLOAT64;
+  if (!floating || k == 0 || (double)m * (double)n * (double)k <= TINY) {
+    run_plain(dtype, &job);
+    return true;
+  }
+  return m == 1 || n == 1 ? run_vector(pool, dtype, &job) : run_cut(pool, dtype, &job);
+}
