@@ -137,13 +137,16 @@ int td_leaf_set_grad(td_context *context, td_leaf *leaf, td_tensor *grad) {
     td_tensor_unref(grad);
     return context->error.code;
   }
+  td_origin_ref(&leaf->record.origin); // the old grad's graph may be the last to hold the leaf
   forget_grad(leaf);
   leaf->grad = grad;
-  if (!grad || !grad->origin) return TD_OK;
-  leaf->next = tapes->graded;
-  leaf->link = &tapes->graded;
-  if (leaf->next) leaf->next->link = &leaf->next;
-  tapes->graded = leaf;
+  if (grad && grad->origin) {
+    leaf->next = tapes->graded;
+    leaf->link = &tapes->graded;
+    if (leaf->next) leaf->next->link = &leaf->next;
+    tapes->graded = leaf;
+  }
+  td_origin_unref(&leaf->record.origin);
   return TD_OK;
 }
 
