@@ -6,10 +6,9 @@
 
 #include "engine/base/context.h"
 
-static const char *const names[] = {
-    "OK",
+static const char *const names[] = {"OK",
 #define X(name, class) #name,
-    TD_ERRORS(X)
+                                    TD_ERRORS(X)
 #undef X
 };
 
@@ -60,13 +59,14 @@ void td_error_hint(td_context *context, const char *format, ...) {
 
 int td_error_memory(td_context *context, const char *what, int64_t bytes) {
   static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes < 1024) return td_error_set(context, TD_ERROR_MEMORY, "%s: no memory for %lld bytes", what, (long long)bytes);
+  if (bytes < 1024)
+    return td_error_set(context, TD_ERROR_MEMORY, "%s: no memory for %lld bytes", what, (long long)bytes);
   double scaled = (double)bytes / 1024;
   int unit = 0;
   while (scaled >= 1024 && unit < 5) {
     scaled /= 1024;
     unit++;
   }
-  return td_error_set(context, TD_ERROR_MEMORY, "%s: no memory for %lld bytes (%.1f %s)", what, (long long)bytes, scaled,
-                      units[unit]);
+  return td_error_set(context, TD_ERROR_MEMORY, "%s: no memory for %lld bytes (%.1f %s)", what, (long long)bytes,
+                      scaled, units[unit]);
 }

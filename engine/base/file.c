@@ -45,7 +45,9 @@ static bool injected(void) { // sets errno when this call shall fail
   return left == 1;
 }
 
-static bool again(int result, int *interrupts) { return result < 0 && errno == EINTR && ++*interrupts < INTERRUPTS_MAX; }
+static bool again(int result, int *interrupts) {
+  return result < 0 && errno == EINTR && ++*interrupts < INTERRUPTS_MAX;
+}
 
 static int call_open(const char *path, int flags, mode_t mode) {
   int fd, interrupts = 0;
@@ -107,17 +109,20 @@ static int refuse(td_context *context, const char *verb, const char *path, int e
   if (error == EINTR && atomic_load(&context->interrupt))
     return td_error_set(context, TD_ERROR_INTERRUPT, "%s: '%s': interrupted", verb, path);
   td_error_set(context, TD_ERROR_FILE, "%s: '%s': %s", verb, path, strerror(error));
-  if (error == ENOSPC || error == EDQUOT) td_error_hint(context, "free some space and save again; nothing is lost in memory");
+  if (error == ENOSPC || error == EDQUOT)
+    td_error_hint(context, "free some space and save again; nothing is lost in memory");
   return TD_ERROR_FILE;
 }
 
 // ---- reading ----
 
 static int refuse_size(td_context *context, const char *path, size_t limit) {
-  return td_error_set(context, TD_ERROR_FILE, "read: '%s': larger than the %zu bytes that are accepted here", path, limit);
+  return td_error_set(context, TD_ERROR_FILE, "read: '%s': larger than the %zu bytes that are accepted here", path,
+                      limit);
 }
 
-static int read_all(td_context *context, int fd, const char *path, size_t expected, size_t limit, char **bytes, size_t *size) {
+static int read_all(td_context *context, int fd, const char *path, size_t expected, size_t limit, char **bytes,
+                    size_t *size) {
   size_t capacity = (expected ? expected : FIRST_READ) + 1, used = 0; // one more, to see the end and to hold the NUL
   char *data = td_memory_new(capacity);
   while (data) {
@@ -240,7 +245,8 @@ static int temporary_open(target *t) { // a file of our own beside the target
 static int keep_owner_and_mode(int fd, const target *t) {
   if (!t->exists) return 0;
   if (t->status.st_uid != geteuid() || t->status.st_gid != getegid()) {
-    if (fchown(fd, t->status.st_uid, t->status.st_gid)) return errno == EPERM ? fchmod(fd, t->status.st_mode & 0777) : -1;
+    if (fchown(fd, t->status.st_uid, t->status.st_gid))
+      return errno == EPERM ? fchmod(fd, t->status.st_mode & 0777) : -1;
   }
   return injected() ? -1 : fchmod(fd, t->status.st_mode & 07777);
 }

@@ -26,11 +26,11 @@ enum { CACHED = 1 };
 #endif
 
 enum {
-  FINE_MAX = 512,              // classes are 16 bytes apart up to here
+  FINE_MAX = 512, // classes are 16 bytes apart up to here
   FINE_CLASSES = FINE_MAX / 16,
   CLASS_ALIGNED = FINE_CLASSES + 3, // class of 1 KiB: the first with 64-byte alignment
   OWN_CLASSES = FINE_CLASSES + 4 * 7, // classes up to 64 KiB live in per-thread lists
-  CLASSES = FINE_CLASSES + 4 * 53,    // up to 2^62 bytes
+  CLASSES = FINE_CLASSES + 4 * 53, // up to 2^62 bytes
   OWN_BYTES = 256 << 10,
   GUARD_LIVE = 0x7ade0dec,
   GUARD_FREE = 0x5dead0ff,
@@ -39,9 +39,9 @@ static const size_t HUGE_PAGE = (size_t)2 << 20, LARGE = (size_t)32 << 20, PREFI
 static const size_t BYTES_MAX = (size_t)1 << 61;
 
 typedef struct header {
-  size_t size;      // bytes asked for
+  size_t size; // bytes asked for
   uint16_t class_;
-  uint16_t offset;  // from the start of the system's block to the user's
+  uint16_t offset; // from the start of the system's block to the user's
   uint32_t guard;
 } header;
 
@@ -63,7 +63,7 @@ typedef struct pooled { // a large freed block, linked in its class (newest firs
 static struct {
   pthread_mutex_t lock;
   thread_cache *threads;
-  int64_t live, count;       // of threads that ended
+  int64_t live, count; // of threads that ended
   pooled *classes[CLASSES], *oldest, *newest;
   size_t pool_bytes;
 } shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -156,7 +156,8 @@ static char *map_block(size_t size) { // aligned to huge pages, all zero
 static void *system_new(size_t bytes, unsigned class_) {
   size_t capacity = CACHED ? class_size(class_) : bytes;
   bool aligned = class_ >= CLASS_ALIGNED;
-  char *raw = is_mapped(class_) ? map_block(mapped_size(class_)) : malloc(capacity + (aligned ? PREFIX : sizeof(header)));
+  char *raw =
+      is_mapped(class_) ? map_block(mapped_size(class_)) : malloc(capacity + (aligned ? PREFIX : sizeof(header)));
   if (!raw) return NULL;
   char *block = raw + sizeof(header);
   if (is_mapped(class_)) block = raw + PREFIX;
@@ -349,7 +350,8 @@ static __attribute__((noinline)) void *new_slowly(size_t bytes, bool *zero) {
 
 void *td_memory_new(size_t bytes) {
   thread_cache *cache = mine;
-  if (CACHED && __builtin_expect(cache && bytes <= FINE_MAX && !atomic_load_explicit(&fail_left, memory_order_relaxed), 1)) {
+  if (CACHED &&
+      __builtin_expect(cache && bytes <= FINE_MAX && !atomic_load_explicit(&fail_left, memory_order_relaxed), 1)) {
     list *l = &cache->lists[class_find(bytes)];
     void *block = l->head;
     if (__builtin_expect(block != NULL, 1)) {

@@ -11,21 +11,38 @@
 
 typedef unsigned __int128 wide;
 
-static const uint64_t powers[20] = {
-    1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u, 10000000u, 100000000u, 1000000000u, 10000000000u, 100000000000u,
-    1000000000000u, 10000000000000u, 100000000000000u, 1000000000000000u, 10000000000000000u, 100000000000000000u,
-    1000000000000000000u, 10000000000000000000u};
+static const uint64_t powers[20] = {1u,
+                                    10u,
+                                    100u,
+                                    1000u,
+                                    10000u,
+                                    100000u,
+                                    1000000u,
+                                    10000000u,
+                                    100000000u,
+                                    1000000000u,
+                                    10000000000u,
+                                    100000000000u,
+                                    1000000000000u,
+                                    10000000000000u,
+                                    100000000000000u,
+                                    1000000000000000u,
+                                    10000000000000000u,
+                                    100000000000000000u,
+                                    1000000000000000000u,
+                                    10000000000000000000u};
 
-typedef struct format { // significant bits, exponent of the last bit of the smallest numbers, digits that always suffice
+typedef struct
+    format { // significant bits, exponent of the last bit of the smallest numbers, digits that always suffice
   int bits, least, digits_safe, digits_enough;
 } format;
 
 static format format_of(int bits) {
   switch (bits) {
-    case 8: return (format){8, -133, 1, 4};
-    case 11: return (format){11, -24, 1, 5};
-    case 24: return (format){24, -149, 6, 9};
-    default: return (format){53, -1074, 15, 17};
+  case 8: return (format){8, -133, 1, 4};
+  case 11: return (format){11, -24, 1, 5};
+  case 24: return (format){24, -149, 6, 9};
+  default: return (format){53, -1074, 15, 17};
   }
 }
 
@@ -49,7 +66,7 @@ static parts parts_of(double value, const format *f) {
 // Finds the whole part of units * 2^exponent * 10^scale and whether it is exact. False: does not fit in 128 bits.
 typedef struct scaler {
   wide factor, divisor;
-  int shift;                      // right shift of the product, negative: to the left
+  int shift; // right shift of the product, negative: to the left
 } scaler;
 
 static bool scaler_new(scaler *s, int exponent, int scale, int unit_bits) {
@@ -213,4 +230,6 @@ int td_number_print_bits(char buffer[TD_NUMBER_TEXT], double value, int signific
 }
 
 int td_number_print(char buffer[TD_NUMBER_TEXT], double value) { return td_number_print_bits(buffer, value, 53); }
-int td_number_print_float(char buffer[TD_NUMBER_TEXT], float value) { return td_number_print_bits(buffer, (double)value, 24); }
+int td_number_print_float(char buffer[TD_NUMBER_TEXT], float value) {
+  return td_number_print_bits(buffer, (double)value, 24);
+}

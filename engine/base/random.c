@@ -20,8 +20,6 @@ void td_random_block(uint64_t key, uint64_t counter, uint64_t stream, uint32_t o
   out[3] = c3;
 }
 
-double td_random_unit(uint32_t high, uint32_t low) {
-  return (double)(((uint64_t)high << 32 | low) >> 11) * 0x1p-53;
-}
+double td_random_unit(uint32_t high, uint32_t low) { return (double)(((uint64_t)high << 32 | low) >> 11) * 0x1p-53; }
 
 float td_random_unit_float(uint32_t bits) { return (float)(bits >> 8) * 0x1p-24f; }

@@ -34,19 +34,19 @@ typedef struct job {
 } job;
 
 struct td_pool {
-  int threads, started;           // started: workers that run
-  unsigned family;                // forks before they started
+  int threads, started; // started: workers that run
+  unsigned family; // forks before they started
   bool stop;
-  atomic_flag taken;              // a run is going on
+  atomic_flag taken; // a run is going on
   _Alignas(64) atomic_uint ticket;
   atomic_int sleepers;
-  _Atomic(job *) open;            // NULL: no job to join
+  _Atomic(job *) open; // NULL: no job to join
   _Alignas(64) atomic_int busy;
-  pthread_t workers[];            // threads - 1
+  pthread_t workers[]; // threads - 1
 };
 
 static _Thread_local bool inside; // this thread runs chunks now
-static atomic_uint forks;         // raised in every forked child, where no worker lives
+static atomic_uint forks; // raised in every forked child, where no worker lives
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void count_fork(void) { atomic_fetch_add(&forks, 1); }
@@ -157,7 +157,8 @@ void td_pool_free(td_pool *pool) {
 int td_pool_threads(const td_pool *pool) { return pool->threads; }
 
 static bool may_share(td_pool *pool) {
-  if (inside || pool->threads == 1 || atomic_flag_test_and_set_explicit(&pool->taken, memory_order_acquire)) return false;
+  if (inside || pool->threads == 1 || atomic_flag_test_and_set_explicit(&pool->taken, memory_order_acquire))
+    return false;
   if (!pool->started) start_workers(pool);
   if (pool->started && !forked(pool)) return true;
   atomic_flag_clear_explicit(&pool->taken, memory_order_release);

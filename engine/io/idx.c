@@ -25,10 +25,10 @@ typedef struct source { // the file's bytes, unpacked as they are read
   const char *path;
   const uint8_t *bytes;
   size_t size, position; // of the file; position: what was consumed
-  uint64_t unpacked;     // bytes handed out
+  uint64_t unpacked; // bytes handed out
   bool packed;
 #ifdef HAVE_ZLIB
-  bool ended;            // a gzip member has ended
+  bool ended; // a gzip member has ended
   z_stream stream;
 #endif
 } source;
@@ -82,7 +82,8 @@ static void source_close(source *s) {
 }
 
 static int refuse_packed(source *s, const char *reason, const char *detail) {
-  return td_error_set(s->context, TD_ERROR_FILE, "load_idx: '%s': byte %zu: %s%s", s->path, s->position, reason, detail);
+  return td_error_set(s->context, TD_ERROR_FILE, "load_idx: '%s': byte %zu: %s%s", s->path, s->position, reason,
+                      detail);
 }
 
 static int explain_zlib(source *s, int status) {
@@ -124,7 +125,8 @@ static int source_unpack(source *s, uint8_t *out, size_t size, size_t *got) {
 #else
 static int source_open(source *s) {
   if (s->size < 2 || s->bytes[0] != 0x1f || s->bytes[1] != 0x8b) return TD_OK;
-  td_error_set(s->context, TD_ERROR_FILE, "load_idx: '%s': byte 0: the file is gzipped and this build has no zlib", s->path);
+  td_error_set(s->context, TD_ERROR_FILE, "load_idx: '%s': byte 0: the file is gzipped and this build has no zlib",
+               s->path);
   td_error_hint(s->context, "unpack it first: gunzip --keep '%s'", s->path);
   return TD_ERROR_FILE;
 }
@@ -186,8 +188,8 @@ static int read_magic(source *s, header *h) {
   int code = read_exactly(s, magic, sizeof magic, "the header");
   if (code) return code;
   if (magic[0] || magic[1])
-    return refuse(s, 0, "not an IDX file: it begins with %02x %02x %02x %02x, an IDX file with 00 00", magic[0], magic[1],
-                  magic[2], magic[3]);
+    return refuse(s, 0, "not an IDX file: it begins with %02x %02x %02x %02x, an IDX file with 00 00", magic[0],
+                  magic[1], magic[2], magic[3]);
   h->kind = kind_find(magic[2]);
   h->rank = magic[3];
   if (!h->kind) return refuse(s, 2, "type code %02x is none of 08, 09, 0b, 0c, 0d, 0e", magic[2]);
@@ -220,10 +222,9 @@ static int check_size(source *s, const header *h) { // before anything is alloca
     return refuse(s, 4, "the elements need %llu bytes, too many for a packed file of %zu", needed, s->size);
   }
   if (needed > there)
-    return refuse(s, s->size, "the file is truncated: the elements need %llu bytes from byte %zu, %llu are there", needed,
-                  s->position, there);
-  if (needed < there)
-    return refuse(s, s->position + needed, "%llu bytes follow the last element", there - needed);
+    return refuse(s, s->size, "the file is truncated: the elements need %llu bytes from byte %zu, %llu are there",
+                  needed, s->position, there);
+  if (needed < there) return refuse(s, s->position + needed, "%llu bytes follow the last element", there - needed);
   return TD_OK;
 }
 
@@ -238,20 +239,20 @@ static uint64_t big_endian(const uint8_t *b, int width) {
 // raw lies at the end of out: an element is read before anything is written over it.
 static void turn(char *out, const uint8_t *raw, const struct kind *kind, uint64_t count) {
   switch (kind->code) {
-    case 0x09:
-      for (uint64_t i = 0; i < count; i++) ((int32_t *)out)[i] = (int8_t)raw[i];
-      break;
-    case 0x0b:
-      for (uint64_t i = 0; i < count; i++) ((int32_t *)out)[i] = (int16_t)big_endian(raw + 2 * i, 2);
-      break;
-    case 0x0c:
-    case 0x0d:
-      for (uint64_t i = 0; i < count; i++) ((uint32_t *)out)[i] = (uint32_t)big_endian(raw + 4 * i, 4);
-      break;
-    case 0x0e:
-      for (uint64_t i = 0; i < count; i++) ((uint64_t *)out)[i] = big_endian(raw + 8 * i, 8);
-      break;
-    default: break; // unsigned bytes stay
+  case 0x09:
+    for (uint64_t i = 0; i < count; i++) ((int32_t *)out)[i] = (int8_t)raw[i];
+    break;
+  case 0x0b:
+    for (uint64_t i = 0; i < count; i++) ((int32_t *)out)[i] = (int16_t)big_endian(raw + 2 * i, 2);
+    break;
+  case 0x0c:
+  case 0x0d:
+    for (uint64_t i = 0; i < count; i++) ((uint32_t *)out)[i] = (uint32_t)big_endian(raw + 4 * i, 4);
+    break;
+  case 0x0e:
+    for (uint64_t i = 0; i < count; i++) ((uint64_t *)out)[i] = big_endian(raw + 8 * i, 8);
+    break;
+  default: break; // unsigned bytes stay
   }
 }
 

@@ -9,9 +9,9 @@ enum { TILE = 16, CHUNK_BYTES = 1 << 18 };
 typedef struct copy {
   char *out;
   const char *data;
-  int bytes, rank;                   // rank >= 2; the axis before the last is cut into chunks
+  int bytes, rank; // rank >= 2; the axis before the last is cut into chunks
   int64_t shape[TD_RANK_MAX + 2], strides[TD_RANK_MAX + 2]; // strides in elements
-  int64_t rows, rows_per_chunk;      // of all axes but the last
+  int64_t rows, rows_per_chunk; // of all axes but the last
 } copy;
 
 static void join_axes(copy *c, int rank, const int64_t *shape, const int64_t *strides) {
@@ -37,16 +37,16 @@ static void join_axes(copy *c, int rank, const int64_t *shape, const int64_t *st
 }
 
 // A rows x columns block from data (strides in elements) to out (rows lie pitch elements apart).
-#define TILES(type, name)                                                                                              \
-  static void name(type *restrict out, const type *restrict data, int64_t rows, int64_t columns, int64_t row_stride,   \
-                   int64_t stride, int64_t pitch) {                                                                    \
-    bool swapped = rows > 1 && row_stride * row_stride < stride * stride;                                              \
-    int64_t tile = swapped ? TILE : columns;                                                                           \
-    for (int64_t left = 0; left < columns; left += tile) {                                                             \
-      int64_t right = columns - left < tile ? columns : left + tile;                                                   \
-      for (int64_t r = 0; r < rows; r++)                                                                               \
-        for (int64_t i = left; i < right; i++) out[r * pitch + i] = data[r * row_stride + i * stride];                 \
-    }                                                                                                                  \
+#define TILES(type, name)                                                                                            \
+  static void name(type *restrict out, const type *restrict data, int64_t rows, int64_t columns, int64_t row_stride, \
+                   int64_t stride, int64_t pitch) {                                                                  \
+    bool swapped = rows > 1 && row_stride * row_stride < stride * stride;                                            \
+    int64_t tile = swapped ? TILE : columns;                                                                         \
+    for (int64_t left = 0; left < columns; left += tile) {                                                           \
+      int64_t right = columns - left < tile ? columns : left + tile;                                                 \
+      for (int64_t r = 0; r < rows; r++)                                                                             \
+        for (int64_t i = left; i < right; i++) out[r * pitch + i] = data[r * row_stride + i * stride];               \
+    }                                                                                                                \
   }
 TILES(uint8_t, tiles_1)
 TILES(uint16_t, tiles_2)
@@ -61,10 +61,10 @@ static void copy_rows(const copy *c, char *out, const char *data, int64_t rows) 
     return;
   }
   switch (c->bytes) {
-    case 1: tiles_1((uint8_t *)out, (const uint8_t *)data, rows, columns, row_stride, stride, columns); break;
-    case 2: tiles_2((uint16_t *)out, (const uint16_t *)data, rows, columns, row_stride, stride, columns); break;
-    case 4: tiles_4((uint32_t *)out, (const uint32_t *)data, rows, columns, row_stride, stride, columns); break;
-    default: tiles_8((uint64_t *)out, (const uint64_t *)data, rows, columns, row_stride, stride, columns); break;
+  case 1: tiles_1((uint8_t *)out, (const uint8_t *)data, rows, columns, row_stride, stride, columns); break;
+  case 2: tiles_2((uint16_t *)out, (const uint16_t *)data, rows, columns, row_stride, stride, columns); break;
+  case 4: tiles_4((uint32_t *)out, (const uint32_t *)data, rows, columns, row_stride, stride, columns); break;
+  default: tiles_8((uint64_t *)out, (const uint64_t *)data, rows, columns, row_stride, stride, columns); break;
   }
 }
 

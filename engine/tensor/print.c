@@ -19,11 +19,11 @@ typedef struct layout {
   const td_tensor *t;
   td_text *text;
   bool summarised;
-  size_t indent;                // of the first line: width of the lead
+  size_t indent; // of the first line: width of the lead
   size_t line_width;
-  size_t word;                  // width of every element
-  bool scientific;              // floats only, with the four widths below
-  int before, after, exponent;  // digits and sign before the point, digits behind it, digits of the exponent
+  size_t word; // width of every element
+  bool scientific; // floats only, with the four widths below
+  int before, after, exponent; // digits and sign before the point, digits behind it, digits of the exponent
   range range;
 } layout;
 

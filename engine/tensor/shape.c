@@ -22,7 +22,8 @@ bool td_shape_equal(int rank_a, const int64_t *a, int rank_b, const int64_t *b) 
   return true;
 }
 
-bool td_shape_broadcast(int rank_a, const int64_t *a, int rank_b, const int64_t *b, int *rank, int64_t *shape, int *axis) {
+bool td_shape_broadcast(int rank_a, const int64_t *a, int rank_b, const int64_t *b, int *rank, int64_t *shape,
+                        int *axis) {
   int wide = rank_a > rank_b ? rank_a : rank_b;
   *rank = wide;
   for (int i = 0; i < wide; i++) {

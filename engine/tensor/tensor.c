@@ -86,7 +86,8 @@ static void refuse_size(td_context *context, uint8_t dtype, int rank, const int6
 
 static bool check_shape(td_context *context, uint8_t dtype, int rank, const int64_t *shape, int64_t *size) {
   if (rank < 0 || rank > TD_RANK_MAX) {
-    td_error_set(context, TD_ERROR_VALUE, "tensor: rank %d is more than the %d that tensors can have", rank, TD_RANK_MAX);
+    td_error_set(context, TD_ERROR_VALUE, "tensor: rank %d is more than the %d that tensors can have", rank,
+                 TD_RANK_MAX);
     return false;
   }
   *size = td_shape_size(rank, shape);
@@ -162,7 +163,8 @@ td_tensor *td_tensor_contiguous(td_context *context, td_tensor *base) {
   td_tensor *t = td_tensor_new(context, base->dtype, base->rank, base->shape);
   if (!t) return NULL;
   t->flags = base->flags;
-  td_elements_copy(context->pool, t->data, base->data, td_dtype_bytes(base->dtype), base->rank, base->shape, base->strides);
+  td_elements_copy(context->pool, t->data, base->data, td_dtype_bytes(base->dtype), base->rank, base->shape,
+                   base->strides);
   return t;
 }
 
@@ -223,15 +225,15 @@ static float float_to_odd(double value) {
 double td_tensor_get_float(const td_tensor *t, int64_t index) {
   const char *element = t->data + td_tensor_offset(t, index) * td_dtype_bytes(t->dtype);
   switch ((enum td_dtype)t->dtype) {
-    case TD_BOOL: return *(const uint8_t *)element != 0;
-    case TD_UINT8: return *(const uint8_t *)element;
-    case TD_INT32: return *(const int32_t *)element;
-    case TD_INT64: return (double)*(const int64_t *)element;
-    case TD_FLOAT16: return td_half_to_float(*(const uint16_t *)element);
-    case TD_BFLOAT16: return td_bfloat_to_float(*(const uint16_t *)element);
-    case TD_FLOAT32: return *(const float *)element;
-    case TD_FLOAT64: return *(const double *)element;
-    case TD_DTYPE_COUNT: break;
+  case TD_BOOL: return *(const uint8_t *)element != 0;
+  case TD_UINT8: return *(const uint8_t *)element;
+  case TD_INT32: return *(const int32_t *)element;
+  case TD_INT64: return (double)*(const int64_t *)element;
+  case TD_FLOAT16: return td_half_to_float(*(const uint16_t *)element);
+  case TD_BFLOAT16: return td_bfloat_to_float(*(const uint16_t *)element);
+  case TD_FLOAT32: return *(const float *)element;
+  case TD_FLOAT64: return *(const double *)element;
+  case TD_DTYPE_COUNT: break;
   }
   return 0;
 }
@@ -247,15 +249,15 @@ td_tensor *td_tensor_from_int(td_context *context, int64_t value, uint8_t dtype)
   td_tensor *t = scalar_new(context, dtype);
   if (!t) return NULL;
   switch ((enum td_dtype)dtype) {
-    case TD_BOOL: *(uint8_t *)t->data = value != 0; break;
-    case TD_UINT8: *(uint8_t *)t->data = (uint8_t)value; break;
-    case TD_INT32: *(int32_t *)t->data = (int32_t)(uint32_t)value; break;
-    case TD_INT64: *(int64_t *)t->data = value; break;
-    case TD_FLOAT16: *(uint16_t *)t->data = td_half_from_float(float_to_odd((double)value)); break;
-    case TD_BFLOAT16: *(uint16_t *)t->data = td_bfloat_from_float(float_to_odd((double)value)); break;
-    case TD_FLOAT32: *(float *)t->data = (float)value; break;
-    case TD_FLOAT64: *(double *)t->data = (double)value; break;
-    case TD_DTYPE_COUNT: break;
+  case TD_BOOL: *(uint8_t *)t->data = value != 0; break;
+  case TD_UINT8: *(uint8_t *)t->data = (uint8_t)value; break;
+  case TD_INT32: *(int32_t *)t->data = (int32_t)(uint32_t)value; break;
+  case TD_INT64: *(int64_t *)t->data = value; break;
+  case TD_FLOAT16: *(uint16_t *)t->data = td_half_from_float(float_to_odd((double)value)); break;
+  case TD_BFLOAT16: *(uint16_t *)t->data = td_bfloat_from_float(float_to_odd((double)value)); break;
+  case TD_FLOAT32: *(float *)t->data = (float)value; break;
+  case TD_FLOAT64: *(double *)t->data = (double)value; break;
+  case TD_DTYPE_COUNT: break;
   }
   return t;
 }

@@ -1,0 +1,664 @@
+// The ground floor: memory, errors, texts, numbers, threads and random numbers. Each test leaves as many live bytes as it
+// found. Files have a suite of their own in test_file.c.
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/base/context.h"
+#include "engine/base/memory.h"
+#include "engine/base/random.h"
+#include "engine/base/text.h"
+
+static int64_t live_before;
+static void remember_live(void) { live_before = td_memory_live(); }
+static void compare_live(void) { ck_assert_int_eq(td_memory_live(), live_before); }
+
+// An assertion writes to a pipe, so that loops over bytes count what differs and assert once.
+static size_t differing(const unsigned char *bytes, size_t size, size_t step, unsigned char first,
+                        unsigned char slope) {
+  size_t count = 0;
+  for (size_t i = 0; i < size; i += step) count += bytes[i] != (unsigned char)(first + i * slope);
+  return count;
+}
+
+static uint64_t draw(uint64_t n) { // the n-th of a fixed row of random bits
+  uint32_t bits[4];
+  td_random_block(2024, n, 0, bits);
+  return (uint64_t)bits[0] << 32 | bits[1];
+}
+
+// ---- memory ----
+
+START_TEST(block_sizes_around_every_class) {
+  for (size_t size = 0; size < (size_t)5 << 20; size = size < 1100 ? size + 1 : size + size / 7) {
+    int64_t before = td_memory_live();
+    unsigned char *block = td_memory_new(size);
+    ck_assert_ptr_nonnull(block);
+    ck_assert_uint_eq((uintptr_t)block % (size >= 1024 ? 64 : 16), 0);
+    ck_assert_uint_eq(td_memory_size(block), size);
+    ck_assert_int_eq(td_memory_live() - before, (int64_t)size);
+    memset(block, 0x5a, size);
+    td_memory_free(block);
+    ck_assert_int_eq(td_memory_live(), before);
+  }
+}
+END_TEST
+
+START_TEST(zero_block_is_zero_after_reuse) {
+  const size_t sizes[] = {1, 64, 512, 4096, 100000, (size_t)3 << 20, (size_t)40 << 20};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (int round = 0; round < 2; round++) {
+      unsigned char *block = td_memory_new_zero(sizes[i]);
+      ck_assert_uint_eq(differing(block, sizes[i], 61, 0, 0), 0);
+      ck_assert_uint_eq(block[sizes[i] - 1], 0);
+      memset(block, 0xee, sizes[i]);
+      td_memory_free(block);
+    }
+}
+END_TEST
+
+START_TEST(resize_keeps_contents) {
+  size_t size = 1;
+  unsigned char *block = td_memory_resize(NULL, size);
+  block[0] = 0;
+  for (int step = 0; step < 400; step++) {
+    size_t next = (size_t)(draw((uint64_t)step) % (step % 10 ? 3000 : 3000000)) + 1;
+    block = td_memory_resize(block, next);
+    ck_assert_ptr_nonnull(block);
+    ck_assert_uint_eq(td_memory_size(block), next);
+    ck_assert_uint_eq(differing(block, size < next ? size : next, 1, 0, 7), 0);
+    for (size_t k = size; k < next; k++) block[k] = (unsigned char)(k * 7);
+    size = next;
+  }
+  td_memory_free(block);
+  td_memory_free(NULL);
+}
+END_TEST
+
+START_TEST(many_blocks_stay_apart) {
+  static unsigned char *blocks[500];
+  static size_t sizes[500], wrong;
+  for (int step = 0; step < 40000; step++) {
+    size_t k = draw((uint64_t)step) % 500;
+    if (blocks[k]) {
+      wrong += differing(blocks[k], sizes[k], 13, (unsigned char)k, 0);
+      td_memory_free(blocks[k]);
+    }
+    sizes[k] = draw((uint64_t)step + 1000000) % ((size_t)1 << (step % 17));
+    blocks[k] = td_memory_new(sizes[k]);
+    memset(blocks[k], (int)k, sizes[k]);
+  }
+  for (int k = 0; k < 500; k++) {
+    td_memory_free(blocks[k]);
+    blocks[k] = NULL;
+  }
+  ck_assert_uint_eq(wrong, 0);
+}
+END_TEST
+
+START_TEST(nth_allocation_fails_once) {
+  void *blocks[4];
+  td_memory_fail(3, false);
+  for (size_t i = 0; i < 4; i++) blocks[i] = td_memory_new(100 + i);
+  td_memory_fail(0, false);
+  for (size_t i = 0; i < 4; i++) ck_assert(i == 2 ? !blocks[i] : blocks[i] != NULL);
+  ck_assert_int_eq(td_memory_failed(), 102);
+  for (size_t i = 0; i < 4; i++) td_memory_free(blocks[i]);
+}
+END_TEST
+
+START_TEST(nth_allocation_fails_for_ever) {
+  char *block = td_memory_new(40);
+  strcpy(block, "kept");
+  td_memory_fail(2, true);
+  void *first = td_memory_new_zero(8);
+  ck_assert_ptr_nonnull(first);
+  ck_assert_ptr_null(td_memory_new_zero(8));
+  ck_assert_ptr_null(td_memory_resize(block, 5000));
+  ck_assert_ptr_null(td_memory_text("x"));
+  ck_assert_ptr_null(td_memory_new((size_t)50 << 20));
+  td_memory_fail(0, false);
+  ck_assert_str_eq(block, "kept");
+  block = td_memory_resize(block, 5000);
+  ck_assert_str_eq(block, "kept");
+  td_memory_free(block);
+  td_memory_free(first);
+}
+END_TEST
+
+START_TEST(impossible_sizes_are_refused) {
+  const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 64, (size_t)1 << 62, (size_t)1 << 61, (size_t)1 << 46};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+#ifdef __SANITIZE_ADDRESS__
+    if (i == 3) continue; // the sanitizer's malloc would stop the program, not refuse
+#endif
+    ck_assert_ptr_null(td_memory_new(sizes[i]));
+    ck_assert_int_eq(td_memory_failed(), sizes[i] > INT64_MAX ? INT64_MAX : (int64_t)sizes[i]);
+  }
+}
+END_TEST
+
+static void *freed_elsewhere[64];
+static void *free_and_make(void *argument) {
+  for (size_t i = 0; i < 64; i++) {
+    td_memory_free(freed_elsewhere[i]);
+    freed_elsewhere[i] = td_memory_new(i * 331);
+  }
+  return argument;
+}
+
+START_TEST(blocks_cross_threads) {
+  int64_t count = td_memory_count();
+  for (size_t i = 0; i < 64; i++) freed_elsewhere[i] = td_memory_new(i * 100);
+  for (int round = 0; round < 20; round++) {
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, free_and_make, NULL), 0);
+    pthread_join(thread, NULL);
+  }
+  ck_assert_int_eq(td_memory_count() - count, 64 * 21);
+  ck_assert_int_eq(td_memory_live() - live_before, 331 * 63 * 32);
+  for (size_t i = 0; i < 64; i++) td_memory_free(freed_elsewhere[i]);
+}
+END_TEST
+
+START_TEST(peak_covers_large_blocks) {
+  td_memory_free(td_memory_new((size_t)30 << 20));
+  ck_assert_int_ge(td_memory_peak(), live_before + (30 << 20));
+  ck_assert_int_lt(td_memory_live(), 30 << 20);
+}
+END_TEST
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+START_TEST(caches_are_given_back_under_pressure) {
+  void *kept[2] = {td_memory_new((size_t)120 << 20), td_memory_new((size_t)120 << 20)};
+  for (int i = 0; i < 2; i++) td_memory_free(kept[i]);
+  for (int i = 0; i < 4000; i++) td_memory_free(td_memory_new((size_t)i));
+  long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (!file || fscanf(file, "%ld", &pages) != 1) pages = 0;
+  if (file) fclose(file);
+  if (!pages) return; // no such file system here
+  rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)20 << 20);
+  struct rlimit limit = {most, RLIM_INFINITY};
+  ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+  char *block = td_memory_new((size_t)200 << 20);
+  ck_assert_ptr_nonnull(block);
+  ck_assert_ptr_null(td_memory_new((size_t)200 << 20));
+  ck_assert_int_eq(td_memory_failed(), 200 << 20);
+  td_memory_free(block);
+  td_memory_trim();
+}
+END_TEST
+#endif
+
+// ---- errors ----
+
+START_TEST(error_replaces_error) {
+  td_context *context = td_context_new(1);
+  context->place = 77;
+  ck_assert_int_eq(td_error_set(context, TD_ERROR_SHAPE, "sizes %d and %d", 3, 4), TD_ERROR_SHAPE);
+  td_error_hint(context, "try %s", "x.T");
+  context->error.operand_count = 2;
+  ck_assert_str_eq(context->error.message, "sizes 3 and 4");
+  ck_assert_str_eq(context->error.hint, "try x.T");
+  ck_assert_uint_eq(context->error.place, 77);
+  td_error_set(context, TD_ERROR_VALUE, "other");
+  ck_assert_int_eq(context->error.operand_count, 0);
+  ck_assert_str_eq(context->error.hint, "");
+  td_error_clear(context);
+  ck_assert_int_eq(context->error.code, TD_OK);
+  ck_assert_str_eq(td_error_name(TD_ERROR_ZERO_DIVISION), "ZERO_DIVISION");
+  ck_assert_str_eq(td_error_name(999), "UNKNOWN");
+  td_context_free(context);
+}
+END_TEST
+
+START_TEST(long_message_ends_at_a_whole_character) {
+  td_context *context = td_context_new(1);
+  char text[2000];
+  for (size_t shift = 0; shift < 4; shift++) {
+    memset(text, 'a', shift);
+    for (size_t i = shift; i + 3 < sizeof text; i += 3) memcpy(text + i, "\xe2\x82\xac", 4);
+    td_error_set(context, TD_ERROR_VALUE, "%s", text);
+    size_t length = strlen(context->error.message);
+    ck_assert_uint_ge(length, sizeof context->error.message - 4);
+    ck_assert_uint_eq((length - shift) % 3, 0);
+  }
+  td_context_free(context);
+}
+END_TEST
+
+START_TEST(memory_error_names_the_size) {
+  td_context *context = td_context_new(1);
+  ck_assert_int_eq(td_error_memory(context, "tensor", 3 << 20), TD_ERROR_MEMORY);
+  ck_assert_str_eq(context->error.message, "tensor: no memory for 3145728 bytes (3.0 MiB)");
+  td_error_memory(context, "tensor", 12);
+  ck_assert_str_eq(context->error.message, "tensor: no memory for 12 bytes");
+  td_context_free(context);
+}
+END_TEST
+
+START_TEST(context_without_memory) {
+  for (int n = 1; n <= 2; n++) {
+    td_memory_fail(n, false);
+    ck_assert_ptr_null(td_context_new(2));
+    td_memory_fail(0, false);
+  }
+}
+END_TEST
+
+static void describe_fixed(void *owner, td_place place, char *buffer, int size) {
+  (void)owner;
+  snprintf(buffer, (size_t)size, "line %d", (int)place);
+}
+
+START_TEST(places_have_names) {
+  td_context *context = td_context_new(1);
+  char buffer[16];
+  td_place_describe(context, 5, buffer, sizeof buffer);
+  ck_assert_str_eq(buffer, "an unknown line");
+  context->describe = describe_fixed;
+  td_place_describe(context, 5, buffer, sizeof buffer);
+  ck_assert_str_eq(buffer, "line 5");
+  td_place_describe(context, 0, buffer, sizeof buffer);
+  ck_assert_str_eq(buffer, "an unknown line");
+  td_context_free(context);
+}
+END_TEST
+
+// ---- text ----
+
+START_TEST(text_grows) {
+  td_text text = {0};
+  for (int i = 0; i < 1000; i++) {
+    td_text_print(&text, "%d", i % 10);
+    td_text_add_char(&text, ',');
+    td_text_add(&text, "ab");
+    td_text_add_bytes(&text, "c\0d", 2);
+    ck_assert_uint_eq(text.length, (size_t)(i + 1) * 6);
+    ck_assert_int_eq(text.data[text.length], 0);
+  }
+  ck_assert_mem_eq(text.data + 6 * 999, "9,abc", 6);
+  td_text_pad(&text, 6100, '.');
+  ck_assert_uint_eq(text.length, 6100);
+  td_text_pad(&text, 10, '.');
+  ck_assert_uint_eq(text.length, 6100);
+  ck_assert(!text.failed);
+  td_text_clear(&text);
+  ck_assert_ptr_null(text.data);
+}
+END_TEST
+
+START_TEST(text_prints_any_length) {
+  for (int length = 0; length < 300; length++) {
+    td_text text = {0};
+    td_text_print(&text, "%s", "");
+    td_text_print(&text, "%*s|", length, "x");
+    ck_assert_uint_eq(text.length, (size_t)(length ? length : 1) + 1);
+    ck_assert_str_eq(text.data + text.length - 2, "x|");
+    td_text_clear(&text);
+  }
+}
+END_TEST
+
+START_TEST(text_take) {
+  td_text text = {0};
+  char *empty = td_text_take(&text);
+  ck_assert_str_eq(empty, "");
+  td_memory_free(empty);
+  td_text_add(&text, "kept");
+  char *taken = td_text_take(&text);
+  ck_assert_str_eq(taken, "kept");
+  ck_assert_ptr_null(text.data);
+  td_memory_free(taken);
+}
+END_TEST
+
+START_TEST(text_remembers_failure) {
+  for (int n = 1; n < 8; n++) {
+    td_text text = {0};
+    td_memory_fail(n, false);
+    for (int i = 0; i < 500; i++) td_text_print(&text, "%d ", i);
+    td_text_pad(&text, 9000, ' ');
+    bool failed = text.failed;
+    td_memory_fail(0, false);
+    ck_assert(failed);
+    td_text_add(&text, "more");
+    ck_assert(!text.data || strlen(text.data) == text.length);
+    ck_assert(!text.data || !strstr(text.data, "more"));
+    ck_assert_ptr_null(td_text_take(&text));
+  }
+}
+END_TEST
+
+// ---- numbers ----
+
+START_TEST(numbers_as_python_writes_them) {
+  static const struct {
+    double value;
+    const char *text;
+  } rows[] = {{0.1, "0.1"},
+              {1, "1.0"},
+              {-0.0, "-0.0"},
+              {1e-5, "1e-05"},
+              {0.0001, "0.0001"},
+              {1e16, "1e+16"},
+              {123456789012345, "123456789012345.0"},
+              {9999999999999998, "9999999999999998.0"},
+              {5e-324, "5e-324"},
+              {1.7976931348623157e308, "1.7976931348623157e+308"},
+              {2.2250738585072014e-308, "2.2250738585072014e-308"},
+              {1.0 / 3, "0.3333333333333333"},
+              {0.1 + 0.2, "0.30000000000000004"},
+              {1e22, "1e+22"},
+              {1e23, "1e+23"},
+              {1e100, "1e+100"},
+              {-1.5e-7, "-1.5e-07"},
+              {9007199254740993, "9007199254740992.0"},
+              {INFINITY, "inf"},
+              {-INFINITY, "-inf"},
+              {NAN, "nan"},
+              {(double)0.3f, "0.30000001192092896"},
+              {2.5e-10, "2.5e-10"},
+              {5.684341886080801e-14, "5.684341886080801e-14"},
+              {8.41e21, "8.41e+21"},
+              {1.1754943508222875e-38, "1.1754943508222875e-38"}};
+  char buffer[TD_NUMBER_TEXT];
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    ck_assert_uint_eq((size_t)td_number_print(buffer, rows[i].value), strlen(rows[i].text));
+    ck_assert_str_eq(buffer, rows[i].text);
+  }
+}
+END_TEST
+
+START_TEST(floats_as_numpy_writes_them) {
+  static const struct {
+    float value;
+    const char *text;
+  } rows[] = {{0.1f, "0.1"},
+              {0.3f, "0.3"},
+              {16777216, "16777216.0"},
+              {3.4028235e38f, "3.4028235e+38"},
+              {1e-45f, "1e-45"},
+              {1.1754944e-38f, "1.1754944e-38"},
+              {2.5f, "2.5"},
+              {9.999999e-5f, "9.999999e-05"},
+              {1.0f / 3, "0.33333334"}};
+  char buffer[TD_NUMBER_TEXT];
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    td_number_print_float(buffer, rows[i].value);
+    ck_assert_str_eq(buffer, rows[i].text);
+  }
+}
+END_TEST
+
+static int digits_in(const char *text) { // significant digits
+  int count = 0, zeros = 0;
+  for (; *text && *text != 'e'; text++) {
+    if (*text < '0' || *text > '9' || (*text == '0' && !count)) continue;
+    zeros = *text == '0' ? zeros + 1 : 0;
+    count++;
+  }
+  return count - zeros;
+}
+
+START_TEST(random_doubles_read_back_and_are_shortest) {
+  char buffer[TD_NUMBER_TEXT], shorter[TD_NUMBER_TEXT];
+  for (uint64_t i = 0; i < 40000; i++) {
+    uint64_t bits = draw(i);
+    double value;
+    if (i % 2) bits = (bits & 0x800fffffffffffff) | (uint64_t)(1000 + bits % 60) << 52; // of everyday size
+    memcpy(&value, &bits, sizeof value);
+    if (!isfinite(value)) continue;
+    td_number_print(buffer, value);
+    ck_assert_msg(strtod(buffer, NULL) == value, "%s", buffer);
+    int digits = digits_in(buffer);
+    ck_assert_int_le(digits, 17);
+    if (digits < 2) continue;
+    snprintf(shorter, sizeof shorter, "%.*e", digits - 2, value);
+    ck_assert_msg(strtod(shorter, NULL) != value, "%s is longer than %s", buffer, shorter);
+  }
+}
+END_TEST
+
+START_TEST(random_floats_read_back_and_are_shortest) {
+  char buffer[TD_NUMBER_TEXT], shorter[TD_NUMBER_TEXT];
+  for (uint64_t i = 0; i < 40000; i++) {
+    uint32_t bits = (uint32_t)draw(i);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    if (!isfinite(value)) continue;
+    td_number_print_float(buffer, value);
+    ck_assert_msg(strtof(buffer, NULL) == value, "%s", buffer);
+    int digits = digits_in(buffer);
+    ck_assert_int_le(digits, 9);
+    if (digits < 2) continue;
+    snprintf(shorter, sizeof shorter, "%.*e", digits - 2, (double)value);
+    ck_assert_msg(strtof(shorter, NULL) != value, "%s is longer than %s", buffer, shorter);
+  }
+}
+END_TEST
+
+START_TEST(digits_and_point) {
+  char digits[24];
+  int point;
+  ck_assert_int_eq(td_number_digits(-1250, false, digits, &point), 3);
+  ck_assert_str_eq(digits, "125");
+  ck_assert_int_eq(point, 4);
+  td_number_digits(0, false, digits, &point);
+  ck_assert_str_eq(digits, "0");
+  ck_assert_int_eq(point, 1);
+  td_number_digits((double)0.001f, true, digits, &point);
+  ck_assert_str_eq(digits, "1");
+  ck_assert_int_eq(point, -2);
+  td_number_digits_bits(0.333251953125, 11, digits, &point); // the float16 beside 1/3
+  ck_assert_str_eq(digits, "3333");
+  td_number_digits_bits(0.333984375, 8, digits, &point); // the bfloat16 beside 1/3
+  ck_assert_str_eq(digits, "334");
+}
+END_TEST
+
+// ---- threads ----
+
+enum { HITS = 20000 };
+static _Atomic int hits[HITS];
+static td_pool *shared_pool;
+static void hit(void *argument, int64_t chunk) { atomic_fetch_add(&hits[chunk + *(int64_t *)argument], 1); }
+
+START_TEST(every_chunk_runs_once) {
+  const int64_t counts[] = {0, 1, 2, 3, 7, 64, 1000, HITS};
+  for (int threads = 1; threads <= 5; threads++) {
+    td_pool *pool = td_pool_new(threads);
+    ck_assert_int_eq(td_pool_threads(pool), threads);
+    for (int round = 0; round < 20; round++)
+      for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+        int64_t start = 0;
+        memset(hits, 0, sizeof hits);
+        td_pool_run(pool, counts[k], hit, &start);
+        int wrong = 0;
+        for (int64_t i = 0; i < HITS; i++) wrong += hits[i] != (i < counts[k]);
+        ck_assert_int_eq(wrong, 0);
+      }
+    td_pool_free(pool);
+  }
+}
+END_TEST
+
+static void nested(void *argument, int64_t chunk) {
+  (void)argument;
+  int64_t start = chunk * 10;
+  td_pool_run(shared_pool, 10, hit, &start);
+}
+
+START_TEST(nested_runs) {
+  shared_pool = td_pool_new(3);
+  memset(hits, 0, sizeof hits);
+  td_pool_run(shared_pool, 100, nested, NULL);
+  for (int i = 0; i < 1000; i++) ck_assert_int_eq(hits[i], 1);
+  td_pool_free(shared_pool);
+}
+END_TEST
+
+static atomic_int arrived, masked;
+static pthread_t main_thread;
+static void meet(void *argument, int64_t chunk) { // returns when both chunks run at the same time, or after 20 s
+  (void)argument, (void)chunk;
+  sigset_t set;
+  if (!pthread_equal(pthread_self(), main_thread) && !pthread_sigmask(SIG_BLOCK, NULL, &set))
+    atomic_fetch_add(&masked, sigismember(&set, SIGINT) && sigismember(&set, SIGWINCH));
+  atomic_fetch_add(&arrived, 1);
+  for (time_t start = time(NULL); atomic_load(&arrived) < 2 && time(NULL) - start < 20;) sched_yield();
+}
+
+START_TEST(chunks_run_beside_each_other_with_signals_blocked) {
+  td_pool *pool = td_pool_new(2);
+  main_thread = pthread_self();
+  arrived = masked = 0;
+  td_pool_run(pool, 2, meet, NULL);
+  ck_assert_int_eq(arrived, 2);
+  ck_assert_int_eq(masked, 1);
+  td_pool_free(pool);
+}
+END_TEST
+
+START_TEST(sleeping_workers_wake) {
+  td_pool *pool = td_pool_new(3);
+  int64_t start = 0;
+  memset(hits, 0, sizeof hits);
+  for (int i = 0; i < 40; i++) {
+    td_pool_run(pool, 50, hit, &start);
+    nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+  }
+  for (int i = 0; i < 50; i++) ck_assert_int_eq(hits[i], 40);
+  td_pool_free(pool);
+}
+END_TEST
+
+START_TEST(forked_child_runs_alone) {
+  shared_pool = td_pool_new(3);
+  int64_t start = 0;
+  memset(hits, 0, sizeof hits);
+  td_pool_run(shared_pool, 10, hit, &start);
+  pid_t child = fork();
+  if (!child) {
+    td_pool_run(shared_pool, 10, hit, &start);
+    td_pool_free(shared_pool);
+    _exit(hits[9] == 2 ? 0 : 1);
+  }
+  int status;
+  ck_assert_int_eq(waitpid(child, &status, 0), child);
+  ck_assert_int_eq(status, 0);
+  td_pool_free(shared_pool);
+}
+END_TEST
+
+START_TEST(wanted_threads) {
+  setenv("TAPEDECK_THREADS", "3", 1);
+  ck_assert_int_eq(td_threads_wanted(), 3);
+  unsetenv("TAPEDECK_THREADS");
+  int cores = td_threads_wanted();
+  ck_assert_int_ge(cores, 1);
+  const char *const bad[] = {"", "0", "-2", "257", "4x", "many"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    setenv("TAPEDECK_THREADS", bad[i], 1);
+    ck_assert_int_eq(td_threads_wanted(), cores);
+  }
+}
+END_TEST
+
+// ---- random numbers ----
+
+START_TEST(philox_known_answers) { // the vectors that its authors publish
+  static const struct {
+    uint64_t key, counter, stream;
+    uint32_t out[4];
+  } rows[] = {
+      {0, 0, 0, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+      {UINT64_MAX, UINT64_MAX, UINT64_MAX, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+      {0x299f31d0a4093822, 0x85a308d3243f6a88, 0x0370734413198a2e, {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    uint32_t out[4];
+    td_random_block(rows[i].key, rows[i].counter, rows[i].stream, out);
+    ck_assert_mem_eq(out, rows[i].out, sizeof out);
+  }
+}
+END_TEST
+
+START_TEST(unit_intervals) {
+  ck_assert(td_random_unit(0, 0) == 0 && td_random_unit_float(0) == 0);
+  ck_assert(td_random_unit(UINT32_MAX, UINT32_MAX) == 1 - 0x1p-53);
+  ck_assert(td_random_unit_float(UINT32_MAX) == 1 - 0x1p-24f);
+  double sum = 0;
+  for (uint64_t i = 0; i < 10000; i++) sum += td_random_unit((uint32_t)(draw(i) >> 32), (uint32_t)draw(i));
+  ck_assert_double_eq_tol(sum / 10000, 0.5, 0.02);
+}
+END_TEST
+
+// ---- the suite ----
+
+static TCase *test_case(Suite *suite, const char *name) {
+  TCase *tests = tcase_create(name);
+  tcase_add_checked_fixture(tests, remember_live, compare_live);
+  tcase_set_timeout(tests, 120);
+  suite_add_tcase(suite, tests);
+  return tests;
+}
+
+int main(void) {
+  Suite *suite = suite_create("base");
+  TCase *tests = test_case(suite, "memory");
+  tcase_add_test(tests, block_sizes_around_every_class);
+  tcase_add_test(tests, zero_block_is_zero_after_reuse);
+  tcase_add_test(tests, resize_keeps_contents);
+  tcase_add_test(tests, many_blocks_stay_apart);
+  tcase_add_test(tests, nth_allocation_fails_once);
+  tcase_add_test(tests, nth_allocation_fails_for_ever);
+  tcase_add_test(tests, impossible_sizes_are_refused);
+  tcase_add_test(tests, blocks_cross_threads);
+  tcase_add_test(tests, peak_covers_large_blocks);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  tcase_add_test(tests, caches_are_given_back_under_pressure);
+#endif
+  tests = test_case(suite, "error");
+  tcase_add_test(tests, error_replaces_error);
+  tcase_add_test(tests, long_message_ends_at_a_whole_character);
+  tcase_add_test(tests, memory_error_names_the_size);
+  tcase_add_test(tests, context_without_memory);
+  tcase_add_test(tests, places_have_names);
+  tests = test_case(suite, "text");
+  tcase_add_test(tests, text_grows);
+  tcase_add_test(tests, text_prints_any_length);
+  tcase_add_test(tests, text_take);
+  tcase_add_test(tests, text_remembers_failure);
+  tests = test_case(suite, "number");
+  tcase_add_test(tests, numbers_as_python_writes_them);
+  tcase_add_test(tests, floats_as_numpy_writes_them);
+  tcase_add_test(tests, random_doubles_read_back_and_are_shortest);
+  tcase_add_test(tests, random_floats_read_back_and_are_shortest);
+  tcase_add_test(tests, digits_and_point);
+  tests = test_case(suite, "threads");
+  tcase_add_test(tests, every_chunk_runs_once);
+  tcase_add_test(tests, nested_runs);
+  tcase_add_test(tests, chunks_run_beside_each_other_with_signals_blocked);
+  tcase_add_test(tests, sleeping_workers_wake);
+  tcase_add_test(tests, forked_child_runs_alone);
+  tcase_add_test(tests, wanted_threads);
+  tests = test_case(suite, "random");
+  tcase_add_test(tests, philox_known_answers);
+  tcase_add_test(tests, unit_intervals);
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_ENV);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
