@@ -6,7 +6,8 @@
 
 // NULL-terminated list of a family's rows. X(list, file)
 #define TD_FAMILIES(X)                                                                                                 \
-  X(td_family_arithmetic) X(td_family_compare) X(td_family_exponential) X(td_family_activation) X(td_family_cast)       \
+  X(td_family_arithmetic) X(td_family_power) X(td_family_bounds) X(td_family_bitwise) X(td_family_compare)             \
+  X(td_family_exponential) X(td_family_trigonometric) X(td_family_activation) X(td_family_cast)                        \
   X(td_family_reduce) X(td_family_matmul) X(td_family_shape) X(td_family_index) X(td_family_loss)                      \
   X(td_family_random) X(td_family_optimizer)
 #define X(list) extern const td_op *const list[];
@@ -20,8 +21,13 @@ td_tensor *td_subtract(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_multiply(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_divide(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_negative(td_scope *s, td_tensor *a);
-td_tensor *td_power(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_chain(td_scope *s, td_tensor *cotangent, td_tensor *derivative);
+td_tensor *td_chain_quotient(td_scope *s, td_tensor *cotangent, td_tensor *divisor); // the same of cotangent / divisor
+// power.c
+td_tensor *td_power(td_scope *s, td_tensor *a, td_tensor *b);
+td_tensor *td_square(td_scope *s, td_tensor *x);
+// bounds.c
+td_tensor *td_maximum(td_scope *s, td_tensor *a, td_tensor *b);
 // compare.c: bool results, and where(condition, a, b)
 td_tensor *td_greater(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_less(td_scope *s, td_tensor *a, td_tensor *b);
@@ -31,7 +37,9 @@ td_tensor *td_where(td_scope *s, td_tensor *condition, td_tensor *a, td_tensor *
 td_tensor *td_exp(td_scope *s, td_tensor *x);
 td_tensor *td_log(td_scope *s, td_tensor *x);
 td_tensor *td_sqrt(td_scope *s, td_tensor *x);
-// cast.c
+// activation.c
+td_tensor *td_sigmoid(td_scope *s, td_tensor *x);
+// cast.c; x itself when it has that dtype
 td_tensor *td_cast(td_scope *s, td_tensor *x, uint8_t dtype);
 // reduce.c: axes NULL = all
 td_tensor *td_sum(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims);

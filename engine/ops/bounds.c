@@ -1,0 +1,232 @@
+// The smaller and the larger of two, clip, and rounding to whole numbers. NaN wins over every number. Where two operands
+// tie, each gets half of the gradient; rounding is flat between its steps.
+#include "engine/ops/families.h"
+#include "engine/ops/map.h"
+#include "engine/ops/math.h"
+
+static const td_sample apart_samples[] = {
+  { .shapes = "3,4; -", .low = -2, .high = 2 },
+  { .shapes = "2,1,3; 4,1", .low = -3, .high = 3 },
+  { .shapes = "0,3; 3", .low = -2, .high = 2 },
+  TD_SAMPLES_END,
+};
+static const td_sample step_samples[] = {
+  { .shapes = "3,4", .low = 1.1, .high = 1.4 },
+  { .shapes = "-", .low = -2.9, .high = -2.6 },
+  { .shapes = "5", .low = -9, .high = 9, .dtypes = "int64" },
+  { .shapes = "0,3", .low = 1.1, .high = 1.4 },
+  TD_SAMPLES_END,
+};
+
+// ---- minimum and maximum ----
+
+// The share of the cotangent x that goes to the operand y of maximum(y, z); with y and z exchanged it is minimum's.
+// Beside NaN both get all.
+TD_MAP3(TD_EACH_FLOAT, maximum_gradient, FLOATING, T, y < z ? 0 : y == z ? x * (T)0.5 : x)
+TD_KERNEL(maximum_gradient)
+
+static td_tensor *maximum_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x, td_tensor *y);
+
+static int maximum_gradient_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  if (rule->needs[0]) rule->din[0] = maximum_gradient(s, rule->cotangent[0], rule->in[1], rule->in[2]);
+  for (int i = 1; i < 3; i++)
+    if (rule->needs[i]) rule->din[i] = td_scope_filled(s, 0, &rule->in_meta[i]);
+  return TD_OK;
+}
+
+static const td_op maximum_gradient_op = {
+  .name = "maximum_gradient",
+  .params = { TD_TENSOR_PARAM("cotangent"), TD_XY },
+  .kind = TD_KIND_ELEMENTWISE,
+  .flags = TD_HIDDEN,
+  .infer = td_map_floating,
+  .kernel = maximum_gradient_kernel,
+  .expression = maximum_gradient_text,
+  .vjp = maximum_gradient_vjp,
+  .saves = TD_SAVES_IN1 | TD_SAVES_IN2,
+  .doc = "The share of a cotangent that goes to x of maximum(x, y): all where x > y, half where they tie.\n"
+         "Gradient: the same share of its cotangent; 0 for x and y.",
+  .samples = TD_SAMPLES{
+    { .shapes = "3,4; 3,4; -", .low = -2, .high = 2 },
+    { .shapes = "0,3; 3; 3", .low = -2, .high = 2 },
+    TD_SAMPLES_END,
+  },
+};
+
+static td_tensor *maximum_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x, td_tensor *y) {
+  return td_scope_apply(s, &maximum_gradient_op, NULL, 3, cotangent, x, y);
+}
+
+TD_MAP2(TD_EACH_DTYPE, minimum, COMMON, T, MINIMUM(x, y))
+TD_KERNEL(minimum)
+
+static int minimum_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *c = rule->cotangent[0], *x = rule->in[0], *y = rule->in[1];
+  if (rule->needs[0]) rule->din[0] = maximum_gradient(s, c, y, x);
+  if (rule->needs[1]) rule->din[1] = maximum_gradient(s, c, x, y);
+  return TD_OK;
+}
+
+static const td_op minimum_op = {
+  .name = "minimum",
+  .params = { TD_XY },
+  .kind = TD_KIND_ELEMENTWISE,
+  .flags = TD_COMMUTATIVE | TD_ASSOCIATIVE | TD_IDEMPOTENT,
+  .method = true,
+  .infer = td_map_common,
+  .kernel = minimum_kernel,
+  .expression = minimum_text,
+  .vjp = minimum_vjp,
+  .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
+  .doc = "The smaller of x and y, element by element; NaN if one of them is NaN.\n"
+         "Gradient: the cotangent for the smaller one; where they tie, half for each.",
+  .example = "minimum(tensor([1., 5.]), 3).tolist()  # [1.0, 3.0]",
+  .samples = apart_samples,
+};
+
+TD_MAP2(TD_EACH_DTYPE, maximum, COMMON, T, MAXIMUM(x, y))
+TD_KERNEL(maximum)
+
+static int maximum_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *c = rule->cotangent[0], *x = rule->in[0], *y = rule->in[1];
+  if (rule->needs[0]) rule->din[0] = maximum_gradient(s, c, x, y);
+  if (rule->needs[1]) rule->din[1] = maximum_gradient(s, c, y, x);
+  return TD_OK;
+}
+
+static const td_op maximum_op = {
+  .name = "maximum",
+  .params = { TD_XY },
+  .kind = TD_KIND_ELEMENTWISE,
+  .flags = TD_COMMUTATIVE | TD_ASSOCIATIVE | TD_IDEMPOTENT,
+  .method = true,
+  .infer = td_map_common,
+  .kernel = maximum_kernel,
+  .expression = maximum_text,
+  .vjp = maximum_vjp,
+  .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
+  .doc = "The larger of x and y, element by element; NaN if one of them is NaN.\n"
+         "Gradient: the cotangent for the larger one; where they tie, half for each.",
+  .example = "maximum(tensor([1., 5.]), 3).tolist()  # [3.0, 5.0]",
+  .samples = apart_samples,
+};
+
+td_tensor *td_maximum(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_apply(s, &maximum_op, NULL, 2, a, b); }
+
+// ---- clip ----
+
+static int clip_infer(td_infer *infer) {
+  td_infer present;
+  present.context = infer->context;
+  present.op = infer->op;
+  present.in[0] = infer->in[0];
+  present.in_count = 1;
+  for (int k = 1; k < 3; k++)
+    if (infer->in[k].rank <= TD_RANK_MAX) present.in[present.in_count++] = infer->in[k];
+  if (present.in_count == 1) return td_infer_fail(infer, TD_ERROR_TYPE, "one of low and high must be given");
+  int code = td_map_common(&present);
+  infer->out[0] = present.out[0];
+  return code;
+}
+
+TD_MAP3(TD_EACH_DTYPE, clip, COMMON, T, MINIMUM(MAXIMUM(x, y), z))
+
+// A bound that is not given has no part.
+static int clip_kernel(const td_call *call) {
+  if (call->in[1].data && call->in[2].data) return td_map_run(call, &clip_map, 0);
+  if (call->in[1].data) return td_map_run(call, &maximum_map, 0);
+  td_call below = *call;
+  below.in[1] = call->in[2];
+  return td_map_run(&below, &minimum_map, 0);
+}
+
+// Inside of the bounds, which count as inside, the cotangent goes to x; outside, to the bound that took its place.
+static int clip_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *c = rule->cotangent[0], *x = rule->in[0], *low = rule->in[1], *high = rule->in[2];
+  td_tensor *zero = td_scope_number(s, 0, c), *inside = c, *raised = x;
+  if (low) {
+    raised = td_maximum(s, x, low);
+    td_tensor *under = td_less(s, x, low), *taken = c;
+    inside = td_where(s, under, zero, inside);
+    if (rule->needs[1] && high) taken = td_where(s, td_greater(s, low, high), zero, c);
+    if (rule->needs[1]) rule->din[1] = td_where(s, under, taken, zero);
+  }
+  if (high) {
+    td_tensor *over = td_greater(s, raised, high);
+    inside = td_where(s, over, zero, inside);
+    if (rule->needs[2]) rule->din[2] = td_where(s, over, c, zero);
+  }
+  if (rule->needs[0]) rule->din[0] = inside;
+  return TD_OK;
+}
+
+static const td_op clip_op = {
+  .name = "clip",
+  .params = { TD_X, { .name = "low", .kind = TD_PARAM_TENSOR_OPTIONAL }, { .name = "high", .kind = TD_PARAM_TENSOR_OPTIONAL } },
+  .kind = TD_KIND_ELEMENTWISE,
+  .flags = TD_IDEMPOTENT,
+  .method = true,
+  .infer = clip_infer,
+  .kernel = clip_kernel,
+  .expression = clip_text,
+  .vjp = clip_vjp,
+  .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_IN2,
+  .doc = "x moved between low and high, numbers or tensors; either may be None. NaN stays; where low > high it is high.\n"
+         "Gradient: the cotangent for x where low <= x <= high, bounds included, 0 outside; there the bound gets it.",
+  .example = "clip(tensor([0., 2., 5.]), 1, 4).tolist()  # [1.0, 2.0, 4.0]",
+  .samples = TD_SAMPLES{
+    { .shapes = "3,4; -; none", .low = -2, .high = 2 },
+    { .shapes = "3,4; none; 4", .low = -2, .high = 2 },
+    { .shapes = "2,3; -; -", .low = -2, .high = 2 },
+    { .shapes = "0,3; 3; 3", .low = -2, .high = 2 },
+    TD_SAMPLES_END,
+  },
+};
+
+// ---- whole numbers ----
+
+static int flat_vjp(td_rule *rule) {
+  rule->din[0] = td_scope_filled(&rule->scope, 0, &rule->in_meta[0]);
+  return TD_OK;
+}
+
+#define ROUNDING_ROW(title, summary, shown)                                                                             \
+  static const td_op title##_op = {                                                                                     \
+    .name = #title,                                                                                                     \
+    .params = { TD_X },                                                                                                 \
+    .kind = TD_KIND_ELEMENTWISE,                                                                                        \
+    .flags = TD_IDEMPOTENT,                                                                                             \
+    .method = true,                                                                                                     \
+    .infer = td_map_common,                                                                                             \
+    .kernel = title##_kernel,                                                                                           \
+    .expression = title##_text,                                                                                         \
+    .vjp = flat_vjp,                                                                                                    \
+    .doc = summary "\nGradient: 0, as the result is constant between its steps. Integers stay as they are.",              \
+    .example = shown,                                                                                                   \
+    .samples = step_samples,                                                                                            \
+  };
+
+TD_MAP1(TD_EACH_DTYPE, floor, COMMON, T, FLOOR(x))
+TD_KERNEL(floor)
+ROUNDING_ROW(floor, "The largest whole number that is not above x.", "floor(tensor([1.7, -1.7])).tolist()  # [1.0, -2.0]")
+
+TD_MAP1(TD_EACH_DTYPE, ceil, COMMON, T, CEIL(x))
+TD_KERNEL(ceil)
+ROUNDING_ROW(ceil, "The smallest whole number that is not below x.", "ceil(tensor([1.2, -1.2])).tolist()  # [2.0, -1.0]")
+
+TD_MAP1(TD_EACH_DTYPE, round, COMMON, T, RINT(x))
+TD_KERNEL(round)
+ROUNDING_ROW(round, "The whole number nearest to x; halves go to the even one.",
+             "round(tensor([0.5, 1.5, 2.7])).tolist()  # [0.0, 2.0, 3.0]")
+
+TD_MAP1(TD_EACH_DTYPE, trunc, COMMON, T, TRUNC(x))
+TD_KERNEL(trunc)
+ROUNDING_ROW(trunc, "x without its fraction.", "trunc(tensor([1.7, -1.7])).tolist()  # [1.0, -1.0]")
+
+const td_op *const td_family_bounds[] = {
+  &minimum_op, &maximum_op, &clip_op, &floor_op, &ceil_op, &round_op, &trunc_op, &maximum_gradient_op, NULL,
+};

@@ -1,0 +1,229 @@
+// Exponentials, logarithms and roots. Integers and bool give float32. Arguments outside of a function's domain give NaN, its
+// poles infinities, as in the C library.
+#include "engine/ops/families.h"
+#include "engine/ops/map.h"
+#include "engine/ops/math.h"
+
+static const td_sample any_samples[] = {
+  { .shapes = "3,4", .low = -2, .high = 2 },
+  { .shapes = "-", .low = -1, .high = 1 },
+  { .shapes = "0,3", .low = -2, .high = 2 },
+  TD_SAMPLES_END,
+};
+static const td_sample positive_samples[] = {
+  { .shapes = "3,4", .low = 0.3, .high = 3 },
+  { .shapes = "-", .low = 0.5, .high = 2 },
+  { .shapes = "0,3", .low = 0.3, .high = 3 },
+  TD_SAMPLES_END,
+};
+
+static td_tensor *times(td_scope *s, td_tensor *x, double factor) { return td_multiply(s, x, td_scope_number(s, factor, x)); }
+static td_tensor *plus(td_scope *s, td_tensor *x, double term) { return td_add(s, x, td_scope_number(s, term, x)); }
+
+TD_MAP1(TD_EACH_FLOAT, exp, FLOATING, T, EXP(x))
+TD_KERNEL(exp)
+
+static int exp_vjp(td_rule *rule) {
+  rule->din[0] = td_chain(&rule->scope, rule->cotangent[0], rule->out[0]);
+  return TD_OK;
+}
+
+static const td_op exp_op = {
+  .name = "exp",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = exp_kernel,
+  .expression = exp_text,
+  .vjp = exp_vjp,
+  .saves = TD_SAVES_OUTPUT,
+  .doc = "e to the power of x.\n"
+         "Gradient: cotangent * exp(x).",
+  .example = "exp(tensor([0., -inf])).tolist()  # [1.0, 0.0]",
+  .samples = any_samples,
+};
+
+td_tensor *td_exp(td_scope *s, td_tensor *x) { return td_scope_apply(s, &exp_op, NULL, 1, x); }
+
+TD_MAP1(TD_EACH_FLOAT, expm1, FLOATING, T, EXPM1(x))
+TD_KERNEL(expm1)
+
+static int expm1_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain(s, rule->cotangent[0], plus(s, rule->out[0], 1));
+  return TD_OK;
+}
+
+static const td_op expm1_op = {
+  .name = "expm1",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = expm1_kernel,
+  .expression = expm1_text,
+  .vjp = expm1_vjp,
+  .saves = TD_SAVES_OUTPUT,
+  .doc = "exp(x) - 1, exact also for tiny x.\n"
+         "Gradient: cotangent * exp(x).",
+  .example = "expm1(tensor([0., -inf])).tolist()  # [0.0, -1.0]",
+  .samples = any_samples,
+};
+
+TD_MAP1(TD_EACH_FLOAT, log, FLOATING, T, LOG(x))
+TD_KERNEL(log)
+
+static int log_vjp(td_rule *rule) {
+  rule->din[0] = td_chain_quotient(&rule->scope, rule->cotangent[0], rule->in[0]);
+  return TD_OK;
+}
+
+static const td_op log_op = {
+  .name = "log",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = log_kernel,
+  .expression = log_text,
+  .vjp = log_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "The natural logarithm of x.\n"
+         "Gradient: cotangent / x. log(0) is -inf, of negative numbers NaN.",
+  .example = "log(tensor([1., 0.])).tolist()  # [0.0, -inf]",
+  .samples = positive_samples,
+};
+
+td_tensor *td_log(td_scope *s, td_tensor *x) { return td_scope_apply(s, &log_op, NULL, 1, x); }
+
+TD_MAP1(TD_EACH_FLOAT, log2, FLOATING, T, LOG2(x))
+TD_KERNEL(log2)
+
+static int log2_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain_quotient(s, rule->cotangent[0], times(s, rule->in[0], TD_LN2));
+  return TD_OK;
+}
+
+static const td_op log2_op = {
+  .name = "log2",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = log2_kernel,
+  .expression = log2_text,
+  .vjp = log2_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "The logarithm of x to the base 2.\n"
+         "Gradient: cotangent / (x * log(2)).",
+  .example = "log2(tensor([8., 0.5])).tolist()  # [3.0, -1.0]",
+  .samples = positive_samples,
+};
+
+TD_MAP1(TD_EACH_FLOAT, log10, FLOATING, T, LOG10(x))
+TD_KERNEL(log10)
+
+static int log10_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain_quotient(s, rule->cotangent[0], times(s, rule->in[0], 1 / TD_LOG10E));
+  return TD_OK;
+}
+
+static const td_op log10_op = {
+  .name = "log10",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = log10_kernel,
+  .expression = log10_text,
+  .vjp = log10_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "The logarithm of x to the base 10.\n"
+         "Gradient: cotangent / (x * log(10)).",
+  .example = "log10(tensor([1000., 1.])).tolist()  # [3.0, 0.0]",
+  .samples = positive_samples,
+};
+
+TD_MAP1(TD_EACH_FLOAT, log1p, FLOATING, T, LOG1P(x))
+TD_KERNEL(log1p)
+
+static int log1p_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain_quotient(s, rule->cotangent[0], plus(s, rule->in[0], 1));
+  return TD_OK;
+}
+
+static const td_op log1p_op = {
+  .name = "log1p",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = log1p_kernel,
+  .expression = log1p_text,
+  .vjp = log1p_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "log(1 + x), exact also for tiny x.\n"
+         "Gradient: cotangent / (1 + x).",
+  .example = "log1p(tensor([0., -1.])).tolist()  # [0.0, -inf]",
+  .samples = positive_samples,
+};
+
+TD_MAP1(TD_EACH_FLOAT, sqrt, FLOATING, T, SQRT(x))
+TD_KERNEL(sqrt)
+
+static int sqrt_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain_quotient(s, rule->cotangent[0], td_add(s, rule->out[0], rule->out[0]));
+  return TD_OK;
+}
+
+static const td_op sqrt_op = {
+  .name = "sqrt",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = sqrt_kernel,
+  .expression = sqrt_text,
+  .vjp = sqrt_vjp,
+  .saves = TD_SAVES_OUTPUT,
+  .doc = "The square root of x.\n"
+         "Gradient: cotangent / (2 * sqrt(x)), an infinity at 0 unless the cotangent is 0.",
+  .example = "sqrt(tensor([4., 0.25])).tolist()  # [2.0, 0.5]",
+  .samples = positive_samples,
+};
+
+td_tensor *td_sqrt(td_scope *s, td_tensor *x) { return td_scope_apply(s, &sqrt_op, NULL, 1, x); }
+
+TD_MAP1(TD_EACH_FLOAT, rsqrt, FLOATING, T, 1 / SQRT(x))
+TD_KERNEL(rsqrt)
+
+static int rsqrt_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain(s, rule->cotangent[0], times(s, td_multiply(s, rule->out[0], td_square(s, rule->out[0])), -0.5));
+  return TD_OK;
+}
+
+static const td_op rsqrt_op = {
+  .name = "rsqrt",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = rsqrt_kernel,
+  .expression = rsqrt_text,
+  .vjp = rsqrt_vjp,
+  .saves = TD_SAVES_OUTPUT,
+  .doc = "The reciprocal of the square root of x.\n"
+         "Gradient: -cotangent / (2 * x * sqrt(x)).",
+  .example = "rsqrt(tensor([4., 0.25])).tolist()  # [0.5, 2.0]",
+  .samples = positive_samples,
+};
+
+const td_op *const td_family_exponential[] = {
+  &exp_op, &expm1_op, &log_op, &log2_op, &log10_op, &log1p_op, &sqrt_op, &rsqrt_op, NULL,
+};

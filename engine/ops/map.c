@@ -1,0 +1,358 @@
+// Walks the operands of elementwise kernels: see map.h. A walk has the result's dimensions with neighbours merged where no
+// operand breaks them, so that most calls are a single row. Within a row an operand is direct (plain elements of the right
+// dtype), fixed (one number), or loaded: copied or cast block by block into a buffer on the stack.
+#include <string.h>
+#include "engine/ops/map.h"
+
+enum {
+  BLOCK = 512,       // elements of a loaded block
+  CHUNK = 1 << 15,   // elements of a task of the pool
+  ALONE = 2 * CHUNK, // results of at most this many elements are one task
+};
+
+enum mode { DIRECT, FIXED, FIXED_CAST, LOADED };
+
+typedef struct operand {
+  const char *data;
+  int64_t strides[TD_RANK_MAX]; // bytes, of the walk's dimensions; 0 where broadcast
+  uint8_t dtype, wanted;        // as it lies, and as the loop reads it
+  uint8_t bytes;                // of an element of wanted
+  uint8_t mode;
+} operand;
+
+typedef struct walk {
+  td_loop *loop;                // NULL: row is called instead
+  double argument;
+  td_row *row;
+  void *owner;                  // of row
+  char *out;
+  int64_t size;
+  int64_t shape[TD_RANK_MAX];
+  int out_bytes, rank, inputs;
+  unsigned fixed;               // for the loop
+  bool loaded;                  // some operand is LOADED
+  operand operands[3];
+} walk;
+
+// ---- dtypes ----
+
+static uint8_t compute_dtype(const td_call *call, const td_map *map) {
+  if (map->compute == TD_COMPUTE_TRUTH) return TD_BOOL;
+  int first = map->compute == TD_COMPUTE_SELECT;
+  uint8_t dtype = call->in[first].dtype;
+  for (int k = first + 1; k < map->inputs; k++)
+    if (call->in[k].dtype != dtype) dtype = td_dtype_promote(dtype, call->in[k].dtype);
+  return map->compute == TD_COMPUTE_FLOATING && !td_dtype_is_float(dtype) ? TD_FLOAT32 : dtype;
+}
+
+static uint8_t wanted_dtype(const td_map *map, int k, uint8_t computed) {
+  return map->compute == TD_COMPUTE_SELECT && k == 0 ? TD_BOOL : computed;
+}
+
+// ---- loading ----
+
+static void gather(void *out, const char *in, int64_t stride, int bytes, int64_t n) {
+  if (bytes == 4) {
+    uint32_t *to = out;
+    for (int64_t i = 0; i < n; i++) memcpy(&to[i], in + i * stride, 4);
+  } else if (bytes == 8) {
+    uint64_t *to = out;
+    for (int64_t i = 0; i < n; i++) memcpy(&to[i], in + i * stride, 8);
+  } else {
+    char *to = out;
+    for (int64_t i = 0; i < n; i++) to[i] = in[i * stride];
+  }
+}
+
+static void load(const operand *o, void *buffer, const char *from, int64_t stride, int64_t n) {
+  if (o->dtype == o->wanted) gather(buffer, from, stride, o->bytes, n);
+  else td_cast_run(buffer, o->wanted, from, o->dtype, stride, n, false);
+}
+
+// ---- walking ----
+
+// n results at out; from: where the row's operands begin.
+static void run_loop(const walk *w, char *out, const char *const from[3], int64_t n) {
+  _Alignas(64) char buffers[3][BLOCK * 8];
+  const char *at[3] = { from[0], from[1], from[2] };
+  for (int k = 0; k < w->inputs; k++)
+    if (w->operands[k].mode == FIXED_CAST) {
+      load(&w->operands[k], buffers[k], from[k], 0, 1);
+      at[k] = buffers[k];
+    }
+  if (!w->loaded) {
+    w->loop(n, out, at[0], at[1], at[2], w->fixed, w->argument);
+    return;
+  }
+  for (int64_t done = 0; done < n; done += BLOCK) {
+    int64_t count = n - done < BLOCK ? n - done : BLOCK;
+    for (int k = 0; k < w->inputs; k++) {
+      const operand *o = &w->operands[k];
+      int64_t stride = o->strides[w->rank - 1];
+      if (o->mode == DIRECT) at[k] = from[k] + done * stride;
+      if (o->mode != LOADED) continue;
+      load(o, buffers[k], from[k] + done * stride, stride, count);
+      at[k] = buffers[k];
+    }
+    w->loop(count, out + done * w->out_bytes, at[0], at[1], at[2], w->fixed, w->argument);
+  }
+}
+
+static void run_row(const walk *w, char *out, const char *const from[3], int64_t n) {
+  if (w->loop) run_loop(w, out, from, n);
+  else w->row(w->owner, out, from[0], w->operands[0].strides[w->rank - 1], n);
+}
+
+// Results begin to end, counted in row-major order.
+static void run_range(const walk *w, int64_t begin, int64_t end) {
+  int64_t index[TD_RANK_MAX];
+  int last = w->rank - 1;
+  int64_t rest = begin;
+  for (int d = last; d >= 0; d--) {
+    index[d] = rest % w->shape[d];
+    rest /= w->shape[d];
+  }
+  const char *from[3] = { NULL };
+  for (int k = 0; k < w->inputs; k++) {
+    from[k] = w->operands[k].data;
+    for (int d = 0; d <= last; d++) from[k] += index[d] * w->operands[k].strides[d];
+  }
+  while (begin < end) {
+    int64_t n = w->shape[last] - index[last];
+    if (n > end - begin) n = end - begin;
+    run_row(w, w->out + begin * w->out_bytes, from, n);
+    begin += n;
+    if (begin == end) return;
+    for (int k = 0; k < w->inputs; k++) from[k] -= index[last] * w->operands[k].strides[last];
+    index[last] = 0;
+    for (int d = last - 1; d >= 0; d--) {
+      bool wraps = ++index[d] == w->shape[d];
+      for (int k = 0; k < w->inputs; k++)
+        from[k] += w->operands[k].strides[d] * (wraps ? 1 - w->shape[d] : 1);
+      if (!wraps) break;
+      index[d] = 0;
+    }
+  }
+}
+
+static void run_chunk(void *argument, int64_t chunk) {
+  const walk *w = argument;
+  int64_t begin = chunk * CHUNK, end = begin + CHUNK;
+  run_range(w, begin, end < w->size ? end : w->size);
+}
+
+// ---- setting up ----
+
+// The walk's dimensions and each operand's strides over them.
+static void merge_dimensions(walk *w, const td_call *call) {
+  const td_view *out = &call->out[0];
+  w->rank = 0;
+  for (int d = 0; d < out->rank; d++) {
+    if (out->shape[d] == 1) continue;
+    int64_t strides[3];
+    bool merges = w->rank > 0;
+    for (int k = 0; k < w->inputs; k++) {
+      const td_view *in = &call->in[k];
+      int axis = d - out->rank + in->rank;
+      strides[k] = axis < 0 || in->shape[axis] == 1 ? 0 : in->strides[axis] * td_dtype_bytes(in->dtype);
+      if (merges && w->operands[k].strides[w->rank - 1] != strides[k] * out->shape[d]) merges = false;
+    }
+    if (merges) w->shape[w->rank - 1] *= out->shape[d];
+    else w->shape[w->rank++] = out->shape[d];
+    for (int k = 0; k < w->inputs; k++) w->operands[k].strides[w->rank - 1] = strides[k];
+  }
+  if (w->rank) return;
+  w->rank = 1;
+  w->shape[0] = 1;
+  for (int k = 0; k < w->inputs; k++) w->operands[k].strides[0] = 0;
+}
+
+// How the loop gets each operand of a row. The last operands are fixed first: see td_loop.
+static void choose_modes(walk *w) {
+  w->fixed = 0;
+  w->loaded = false;
+  for (int k = w->inputs - 1; k >= 0; k--) {
+    operand *o = &w->operands[k];
+    int64_t stride = o->strides[w->rank - 1];
+    bool may_fix = k > 0 || (w->inputs == 2 && !w->fixed);
+    if (stride == 0 && may_fix) {
+      o->mode = o->dtype == o->wanted ? FIXED : FIXED_CAST;
+      w->fixed |= 1u << k;
+    } else if (o->dtype == o->wanted && (stride == o->bytes || w->shape[w->rank - 1] == 1)) {
+      o->mode = DIRECT;
+    } else {
+      o->mode = LOADED;
+      w->loaded = true;
+    }
+  }
+}
+
+static void start_walk(walk *w, const td_call *call, int inputs) {
+  const td_view *out = &call->out[0];
+  w->out = out->data;
+  w->size = out->size;
+  w->out_bytes = td_dtype_bytes(out->dtype);
+  w->inputs = inputs;
+  for (int k = 0; k < inputs; k++) {
+    w->operands[k].data = call->in[k].data;
+    w->operands[k].dtype = call->in[k].dtype;
+  }
+  merge_dimensions(w, call);
+}
+
+static void run_walk(const walk *w, const td_call *call, bool parallel) {
+  if (w->size <= ALONE || !parallel) run_range(w, 0, w->size);
+  else td_pool_run(call->context->pool, (w->size + CHUNK - 1) / CHUNK, run_chunk, (void *)w);
+}
+
+void td_map_rows(const td_call *call, td_row *row, void *owner, bool parallel) {
+  walk w;
+  if (call->out[0].size == 0) return;
+  start_walk(&w, call, 1);
+  w.loop = NULL;
+  w.row = row;
+  w.owner = owner;
+  run_walk(&w, call, parallel);
+}
+
+static void run_map(const td_call *call, const td_map *map, uint8_t computed, double argument) {
+  walk w;
+  start_walk(&w, call, map->inputs);
+  w.loop = map->loops[computed];
+  w.argument = argument;
+  for (int k = 0; k < w.inputs; k++) {
+    w.operands[k].wanted = wanted_dtype(map, k, computed);
+    w.operands[k].bytes = (uint8_t)td_dtype_bytes(w.operands[k].wanted);
+  }
+  choose_modes(&w);
+  run_walk(&w, call, true);
+}
+
+static bool is_plain(const td_view *view) {
+  int64_t expected = 1;
+  for (int d = view->rank - 1; d >= 0; d--) {
+    if (view->strides[d] != expected && view->shape[d] != 1) return false;
+    expected *= view->shape[d];
+  }
+  return true;
+}
+
+// Can the loop take the operands as they are? Then *fixed says which of them are one number.
+static bool is_direct(const td_call *call, const td_map *map, uint8_t computed, unsigned *fixed) {
+  int64_t size = call->out[0].size;
+  *fixed = 0;
+  for (int k = map->inputs - 1; k >= 0; k--) {
+    const td_view *in = &call->in[k];
+    if (in->dtype != wanted_dtype(map, k, computed)) return false;
+    if (in->size == size) {
+      if (size > 1 && !is_plain(in)) return false;
+    } else if (in->size == 1 && (k > 0 || (map->inputs == 2 && !*fixed))) {
+      *fixed |= 1u << k;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+int td_map_run(const td_call *call, const td_map *map, double argument) {
+  uint8_t computed = compute_dtype(call, map);
+  const td_view *out = &call->out[0];
+  unsigned fixed;
+  if (out->size == 0) return TD_OK;
+  if (out->size > ALONE || !is_direct(call, map, computed, &fixed)) {
+    run_map(call, map, computed, argument);
+    return TD_OK;
+  }
+  const void *x = call->in[0].data, *y = map->inputs > 1 ? call->in[1].data : NULL;
+  const void *z = map->inputs > 2 ? call->in[2].data : NULL;
+  map->loops[computed](out->size, out->data, x, y, z, fixed, argument);
+  return TD_OK;
+}
+
+// ---- infer rules ----
+
+// Broadcasts input k into out, which holds the shape of the inputs before it.
+static int broadcast_more(td_infer *infer, int k, td_meta *out) {
+  const td_meta *in = &infer->in[k];
+  int rank, axis;
+  int64_t shape[TD_RANK_MAX];
+  if (td_shape_broadcast(out->rank, out->shape, in->rank, in->shape, &rank, shape, &axis)) {
+    out->rank = (uint8_t)rank;
+    memcpy(out->shape, shape, (size_t)rank * sizeof *shape);
+    return TD_OK;
+  }
+  for (int j = 0; j < k; j++) { // one of them has the size that clashes
+    td_meta pair;
+    int code = td_infer_broadcast(infer, j, k, &pair);
+    if (code) return code;
+  }
+  return TD_ERROR_INTERNAL;
+}
+
+int td_map_common(td_infer *infer) {
+  td_meta *out = &infer->out[0];
+  uint8_t dtype = infer->in[0].dtype;
+  if (infer->in_count == 1) {
+    *out = infer->in[0];
+    return TD_OK;
+  }
+  int code = td_infer_broadcast(infer, 0, 1, out);
+  for (int k = 2; k < infer->in_count && !code; k++) code = broadcast_more(infer, k, out);
+  for (int k = 1; k < infer->in_count; k++)
+    if (infer->in[k].dtype != dtype) dtype = td_dtype_promote(dtype, infer->in[k].dtype);
+  out->dtype = dtype;
+  return code;
+}
+
+int td_map_floating(td_infer *infer) {
+  int code = td_map_common(infer);
+  if (!td_dtype_is_float(infer->out[0].dtype)) infer->out[0].dtype = TD_FLOAT32;
+  return code;
+}
+
+int td_map_truth(td_infer *infer) {
+  int code = td_map_common(infer);
+  infer->out[0].dtype = TD_BOOL;
+  return code;
+}
+
+int td_map_number(td_infer *infer) {
+  int code = td_map_common(infer);
+  if (code || infer->out[0].dtype != TD_BOOL) return code;
+  code = td_infer_fail(infer, TD_ERROR_DTYPE, "not defined for bool tensors");
+  td_error_hint(infer->context, "cast to a number dtype first: x.astype(int32)");
+  return code;
+}
+
+int td_map_integer(td_infer *infer) {
+  int code = td_map_common(infer);
+  if (code || !td_dtype_is_float(infer->out[0].dtype)) return code;
+  code = td_infer_fail(infer, TD_ERROR_DTYPE, "needs integers, got %s", td_dtype_name(infer->out[0].dtype));
+  td_error_hint(infer->context, "cast to an integer dtype first: x.astype(int64)");
+  return code;
+}
+
+// ---- operands ----
+
+static bool is_found(const td_view *view, int64_t offset, bool negative) {
+  switch (view->dtype) {
+  case TD_INT32: return negative ? ((const int32_t *)view->data)[offset] < 0 : ((const int32_t *)view->data)[offset] == 0;
+  case TD_INT64: return negative ? ((const int64_t *)view->data)[offset] < 0 : ((const int64_t *)view->data)[offset] == 0;
+  default: return !negative && view->data[offset] == 0;
+  }
+}
+
+int64_t td_map_find(const td_view *view, bool negative) {
+  int64_t index[TD_RANK_MAX] = { 0 }, offset = 0;
+  for (int64_t i = 0; i < view->size; i++) {
+    if (is_found(view, offset, negative)) return i;
+    for (int d = view->rank - 1; d >= 0; d--) {
+      offset += view->strides[d];
+      if (++index[d] < view->shape[d]) break;
+      offset -= view->strides[d] * view->shape[d];
+      index[d] = 0;
+    }
+  }
+  return -1;
+}

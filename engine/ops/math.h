@@ -1,0 +1,365 @@
+// Scalar functions for the expressions of elementwise rows. Those of float32 are computed in double: rounding once at the
+// end keeps them within 1 ulp over their whole range, subnormals included, and short series are enough. They have
+// no branch and no table, so that loops over them vectorise; NaN and infinities come out as IEEE 754 wants them. Those of
+// float64 are the C library's. Names in upper case pick the function by the type of x.
+#ifndef TD_OPS_MATH_H
+#define TD_OPS_MATH_H
+#include <math.h>
+#include <stdbool.h>
+#include "engine/ops/integer.h"
+
+#define TD_LN2 0.69314718055994530942
+#define TD_LOG2E 1.4426950408889634074
+#define TD_LOG10E 0.43429448190325182765
+#define TD_PI 3.14159265358979323846
+
+typedef union td_math_word {
+  double number;
+  uint64_t bits;
+} td_math_word;
+
+TD_INLINE uint64_t td_math_bits(double x) { return (td_math_word){ .number = x }.bits; }
+TD_INLINE double td_math_number(uint64_t bits) { return (td_math_word){ .bits = bits }.number; }
+// NaN stays.
+TD_INLINE double td_math_within(double x, double low, double high) {
+  x = x < low ? low : x;
+  return x > high ? high : x;
+}
+
+// ---- exponentials ----
+
+#define TD_MATH_SHIFT 0x1.8p52 // adding it rounds to an integer that stands in the low bits
+
+typedef struct td_math_power { // e^x = scale + scale * rest, scale a power of 2
+  double scale, rest;
+} td_math_power;
+
+// x in [-200, 200], wider than float32's results
+TD_INLINE td_math_power td_math_split(double x) {
+  x = td_math_within(x, -200, 200);
+  double shifted = x * TD_LOG2E + TD_MATH_SHIFT;
+  double r = x - (shifted - TD_MATH_SHIFT) * TD_LN2; // |r| <= ln 2 / 2
+  double series = 1. / 2 + r * (1. / 6 + r * (1. / 24 + r * (1. / 120 + r * (1. / 720 + r * (1. / 5040 + r * (1. / 40320))))));
+  return (td_math_power){ td_math_number((td_math_bits(shifted) + 1023) << 52), r + r * r * series };
+}
+
+TD_INLINE double td_math_exp_wide(double x) {
+  td_math_power e = td_math_split(x);
+  return e.scale + e.scale * e.rest;
+}
+
+TD_INLINE double td_math_expm1_wide(double x) {
+  td_math_power e = td_math_split(x);
+  return e.scale * e.rest + (e.scale - 1);
+}
+
+TD_INLINE float td_math_exp(float x) { return (float)td_math_exp_wide(x); }
+TD_INLINE float td_math_expm1(float x) { return x == 0 ? x : (float)td_math_expm1_wide(x); }
+
+TD_INLINE float td_math_tanh(float x) {
+  double t = td_math_expm1_wide(2 * fabs((double)x));
+  return (float)copysign(t / (t + 2), x);
+}
+
+TD_INLINE float td_math_sinh(float x) {
+  double t = td_math_expm1_wide(fabs((double)x));
+  return (float)copysign((t + t / (t + 1)) / 2, x);
+}
+
+TD_INLINE float td_math_cosh(float x) {
+  double e = td_math_exp_wide(fabs((double)x));
+  return (float)((e + 1 / e) / 2);
+}
+
+TD_INLINE double td_math_sigmoid_wide(double x) { return 1 / (1 + td_math_exp_wide(-x)); }
+TD_INLINE float td_math_sigmoid(float x) { return (float)td_math_sigmoid_wide(x); }
+TD_INLINE double td_math_sigmoid_double(double x) { return 1 / (1 + exp(-x)); }
+
+// ---- logarithms ----
+
+typedef struct td_math_log_parts { // log x = exponent * ln 2 + rest
+  double exponent, rest;
+} td_math_log_parts;
+
+// x > 0 and not subnormal; 2 artanh(s) with s = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2))
+TD_INLINE td_math_log_parts td_math_log_split(double x) {
+  const uint64_t root = 0x3fe6a09e00000000, one = 0x3ff0000000000000, fraction = 0x000fffffffffffff;
+  uint64_t bits = td_math_bits(x) + (one - root);
+  double exponent = td_math_number((bits >> 52) | 0x4330000000000000) - (0x1p52 + 1023);
+  double m = td_math_number((bits & fraction) + root);
+  double s = (m - 1) / (m + 1), z = s * s;
+  double series = 1. / 3 + z * (1. / 5 + z * (1. / 7 + z * (1. / 9 + z * (1. / 11))));
+  return (td_math_log_parts){ exponent, 2 * s + 2 * s * z * series };
+}
+
+// What value says, but for the edges of log x.
+TD_INLINE double td_math_log_edges(double x, double value) {
+  value = x > 0 ? value : x == 0 ? -INFINITY : NAN;
+  return x == INFINITY ? x : value;
+}
+
+TD_INLINE double td_math_log_wide(double x) {
+  td_math_log_parts l = td_math_log_split(x);
+  return td_math_log_edges(x, l.exponent * TD_LN2 + l.rest);
+}
+
+TD_INLINE float td_math_log(float x) { return (float)td_math_log_wide(x); }
+
+TD_INLINE float td_math_log2(float x) {
+  td_math_log_parts l = td_math_log_split(x);
+  return (float)td_math_log_edges(x, l.exponent + l.rest * TD_LOG2E);
+}
+
+TD_INLINE float td_math_log10(float x) {
+  td_math_log_parts l = td_math_log_split(x);
+  return (float)td_math_log_edges(x, (l.exponent * TD_LN2 + l.rest) * TD_LOG10E);
+}
+
+// x > -1; the rounding of 1 + x is made good
+TD_INLINE double td_math_log1p_wide(double x) {
+  double u = 1 + x;
+  td_math_log_parts l = td_math_log_split(u);
+  return td_math_log_edges(u, l.exponent * TD_LN2 + l.rest + (x - (u - 1)) / u);
+}
+
+TD_INLINE float td_math_log1p(float x) { return x == 0 ? x : (float)td_math_log1p_wide(x); }
+
+TD_INLINE float td_math_softplus(float x) {
+  return (float)((x > 0 ? (double)x : 0) + td_math_log1p_wide(td_math_exp_wide(-fabs((double)x))));
+}
+TD_INLINE double td_math_softplus_double(double x) { return (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
+
+// ---- trigonometry ----
+
+// Up to here an angle loses no bit when multiples of pi/2 are taken off in two steps; beyond it the C library takes over.
+#define TD_MATH_NEAR 0x1p20f
+
+typedef struct td_math_angle { // x = quadrant * pi/2 + r
+  uint64_t quadrant;           // its two low bits count
+  double sine, cosine;         // of r in [-pi/4, pi/4]
+} td_math_angle;
+
+TD_INLINE td_math_angle td_math_angle_of(double x) {
+  double shifted = x * (2 / TD_PI) + TD_MATH_SHIFT, n = shifted - TD_MATH_SHIFT;
+  double r = x - n * 0x1.921fb544p+0 - n * 0x1.0b4611a626331p-34; // pi/2 in 33 bits and the next 53
+  double z = r * r;
+  double sine = z * (-1. / 6 + z * (1. / 120 + z * (-1. / 5040 + z * (1. / 362880 + z * (-1. / 39916800)))));
+  double cosine = z * (-1. / 2 + z * (1. / 24 + z * (-1. / 720 + z * (1. / 40320 + z * (-1. / 3628800)))));
+  return (td_math_angle){ td_math_bits(shifted), r + r * sine, 1 + cosine };
+}
+
+TD_INLINE double td_math_sine_in(td_math_angle a, uint64_t quadrant) {
+  double value = quadrant & 1 ? a.cosine : a.sine;
+  return td_math_number(td_math_bits(value) ^ (quadrant & 2) << 62);
+}
+
+TD_INLINE float td_math_sin_near(float x) {
+  td_math_angle a = td_math_angle_of(x);
+  return x == 0 ? x : (float)td_math_sine_in(a, a.quadrant);
+}
+
+TD_INLINE float td_math_cos_near(float x) {
+  td_math_angle a = td_math_angle_of(x);
+  return (float)td_math_sine_in(a, a.quadrant + 1);
+}
+
+TD_INLINE float td_math_tan_near(float x) {
+  td_math_angle a = td_math_angle_of(x);
+  double tangent = a.quadrant & 1 ? -a.cosine / a.sine : a.sine / a.cosine;
+  return x == 0 ? x : (float)tangent;
+}
+
+TD_INLINE float td_math_sin(float x) { return fabsf(x) < TD_MATH_NEAR ? td_math_sin_near(x) : sinf(x); }
+TD_INLINE float td_math_cos(float x) { return fabsf(x) < TD_MATH_NEAR ? td_math_cos_near(x) : cosf(x); }
+TD_INLINE float td_math_tan(float x) { return fabsf(x) < TD_MATH_NEAR ? td_math_tan_near(x) : tanf(x); }
+
+// asin(s) / s - 1 by z = s^2 <= 1/4; a Chebyshev fit, as are those below, with errors under 1e-9
+TD_INLINE double td_math_asin_series(double z) {
+  return z * (0.166666666861 + z * (0.074999924044 + z * (0.0446476638881 + z * (0.0302691387286 + z * (
+              0.0236118170089 + z * (0.0105744155169 + z * 0.0309745403714))))));
+}
+
+// asin of s in [0, 1/2]
+TD_INLINE double td_math_asin_low(double s) { return s + s * td_math_asin_series(s * s); }
+// pi/2 - asin of s in [1/2, 1]; NaN beyond
+TD_INLINE double td_math_acos_high(double s) { return 2 * td_math_asin_low(sqrt((1 - s) / 2)); }
+
+TD_INLINE float td_math_asin(float x) {
+  double s = fabs((double)x), high = TD_PI / 2 - td_math_acos_high(s);
+  return (float)copysign(s > 0.5 ? high : td_math_asin_low(s), x);
+}
+
+TD_INLINE float td_math_acos(float x) {
+  double s = fabs((double)x), high = td_math_acos_high(s), low = td_math_asin_low(s);
+  high = x < 0 ? TD_PI - high : high;
+  low = x < 0 ? TD_PI / 2 + low : TD_PI / 2 - low;
+  return (float)(s > 0.5 ? high : low);
+}
+
+// atan(low / high) for 0 <= low <= high: beyond tan(pi/8), pi/4 is taken off
+TD_INLINE double td_math_atan_ratio(double low, double high) {
+  double far = low > 0.41421356237309503 * high;
+  double t = (far > 0 ? low - high : low) / (far > 0 ? low + high : high), z = t * t;
+  double series = z * (-0.333333332793 + z * (0.199999772587 + z * (-0.142841511936 + z * (0.110713650219 + z * (
+                     -0.0862467614525 + z * 0.0504813851208)))));
+  return (far > 0 ? TD_PI / 4 : 0) + (t + t * series);
+}
+
+TD_INLINE float td_math_atan2(float y, float x) {
+  double a = fabs((double)y), b = fabs((double)x);
+  bool steep = a > b, equal = a == b;
+  double low = steep ? b : a, high = steep ? a : b;
+  low = equal ? high > 0 : low; // of two infinities the ratio is 1, of two zeros 0
+  high = equal ? 1 : high;
+  double angle = td_math_atan_ratio(low, high);
+  angle = steep ? TD_PI / 2 - angle : angle;
+  angle = copysign(1, x) < 0 ? TD_PI - angle : angle;
+  return (float)copysign(x != x ? (double)x : angle, y);
+}
+
+TD_INLINE float td_math_atan(float x) {
+  double a = fabs((double)x);
+  bool steep = a > 1;
+  double angle = td_math_atan_ratio(steep ? 1 : a, steep ? a : 1);
+  return (float)copysign(steep ? TD_PI / 2 - angle : angle, x);
+}
+
+// ---- the normal distribution ----
+
+// exp(s^2) erfc(s) / t with t = 1 / (1 + s/2), for s in [0, 21]
+TD_INLINE double td_math_erfc_series(double t) {
+  return 0.282095853693 + t * (0.282051100829 + t * (0.24759352837 + t * (0.168890228267 + t * (
+         0.128997187085 + t * (-0.186245286958 + t * (0.434499116567 + t * (-0.937983652053 + t * (
+         1.00516216921 + t * (-0.578798099667 + t * (0.176252713881 + t * -0.022514858894))))))))));
+}
+
+#define TD_DENSITY_0 0.39894228040143267794 // 1 / sqrt(2 pi)
+
+// Probability that a standard normal number is below x, for x in [-28, 28]
+TD_INLINE double td_math_normal_wide(double x) {
+  double t = 1 / (1 + fabs(x) * (M_SQRT1_2 / 2));
+  double tail = 0.5 * t * td_math_erfc_series(t) * td_math_exp_wide(-0.5 * x * x);
+  return x > 0 ? 1 - tail : tail;
+}
+
+// x times that probability, and its derivative; at -infinity both are 0.
+TD_INLINE double td_math_gelu_wide(double x) {
+  return td_math_within(x, -28, INFINITY) * td_math_normal_wide(td_math_within(x, -28, 28));
+}
+TD_INLINE double td_math_gelu_slope_wide(double x) {
+  x = td_math_within(x, -28, 28);
+  return td_math_normal_wide(x) + x * TD_DENSITY_0 * td_math_exp_wide(-0.5 * x * x);
+}
+TD_INLINE float td_math_gelu(float x) { return (float)td_math_gelu_wide(x); }
+TD_INLINE float td_math_gelu_slope(float x) { return (float)td_math_gelu_slope_wide(x); }
+TD_INLINE double td_math_gelu_double(double x) {
+  return td_math_within(x, -50, INFINITY) * 0.5 * erfc(-M_SQRT1_2 * td_math_within(x, -50, INFINITY));
+}
+TD_INLINE double td_math_gelu_slope_double(double x) {
+  x = td_math_within(x, -50, 50);
+  return 0.5 * erfc(-M_SQRT1_2 * x) + x * TD_DENSITY_0 * exp(-0.5 * x * x);
+}
+
+// x sigmoid(x), and its derivative; at -infinity both are 0.
+TD_INLINE float td_math_silu(float x) {
+  return (float)(td_math_within(x, -190, INFINITY) * td_math_sigmoid_wide(x));
+}
+TD_INLINE float td_math_silu_slope(float x) {
+  double s = td_math_sigmoid_wide(x);
+  return (float)(s + td_math_within(x, -190, 190) * s * (1 - s));
+}
+TD_INLINE double td_math_silu_double(double x) { return td_math_within(x, -800, INFINITY) * td_math_sigmoid_double(x); }
+TD_INLINE double td_math_silu_slope_double(double x) {
+  double s = td_math_sigmoid_double(x);
+  return s + td_math_within(x, -800, 800) * s * (1 - s);
+}
+
+// gelu by tanh as x sigmoid(u) with u = 2 sqrt(2 / pi) (x + 0.044715 x^3): the same, and nothing cancels.
+#define TD_GELU_1 1.5957691216057308  // 2 sqrt(2 / pi)
+#define TD_GELU_3 0.07135481627260024 // 0.044715 of it
+#define X(type, suffix, sigmoid)                                                                                        \
+  TD_INLINE type td_math_gelu_tanh##suffix(type x) {                                                                    \
+    double v = td_math_within(x, -28, INFINITY);                                                                        \
+    return (type)(v * sigmoid(v * (TD_GELU_1 + TD_GELU_3 * v * v)));                                                    \
+  }                                                                                                                     \
+  TD_INLINE type td_math_gelu_tanh_slope##suffix(type x) {                                                              \
+    double v = td_math_within(x, -28, 28), y = sigmoid(v * (TD_GELU_1 + TD_GELU_3 * v * v));                            \
+    return (type)(y + v * y * (1 - y) * (TD_GELU_1 + 3 * TD_GELU_3 * v * v));                                           \
+  }
+X(float, , td_math_sigmoid_wide)
+X(double, _double, td_math_sigmoid_double)
+#undef X
+
+// ---- division ----
+
+// Rounded down, as NumPy does: exact where the remainder is.
+#define X(type, suffix, fmod, floor, copysign)                                                                          \
+  TD_INLINE type td_math_remainder_##suffix(type x, type y) {                                                           \
+    type rest = fmod(x, y);                                                                                             \
+    if (rest == 0) return copysign(rest, y);                                                                            \
+    return (rest < 0) != (y < 0) ? rest + y : rest;                                                                     \
+  }                                                                                                                     \
+  TD_INLINE type td_math_floor_divide_##suffix(type x, type y) {                                                        \
+    if (y == 0) return x / y;                                                                                           \
+    type rest = fmod(x, y), quotient = (x - rest) / y;                                                                  \
+    if (rest != 0 && (rest < 0) != (y < 0)) quotient -= 1;                                                              \
+    type down = floor(quotient);                                                                                        \
+    if (quotient - down > (type)0.5) down += 1;                                                                         \
+    return down == 0 ? copysign(0, x / y) : down;                                                                       \
+  }
+X(float, float, fmodf, floorf, copysignf)
+X(double, double, fmod, floor, copysign)
+#undef X
+
+TD_INLINE int td_math_isnan_float(float x) { return x != x; }
+TD_INLINE int td_math_isnan_double(double x) { return x != x; }
+TD_INLINE int td_math_isnan_integer(int64_t x) { return (void)x, 0; }
+TD_INLINE float td_math_sign_float(float x) { return x != x ? x : (float)((x > 0) - (x < 0)); }
+TD_INLINE double td_math_sign_double(double x) { return x != x ? x : (double)((x > 0) - (x < 0)); }
+TD_INLINE int64_t td_math_itself(int64_t x) { return x; }
+
+// ---- names for expressions ----
+
+#define TD_FLOAT_CHOICE(x, single, twice) _Generic((x), float: single, double: twice)
+#define TD_OWN_CHOICE(x, name) TD_FLOAT_CHOICE(x, td_math_##name, name)          // the C library has it for double
+#define TD_BOTH_CHOICE(x, name) TD_FLOAT_CHOICE(x, td_math_##name, td_math_##name##_double)
+#define EXP(x) TD_OWN_CHOICE(x, exp)(x)
+#define EXPM1(x) TD_OWN_CHOICE(x, expm1)(x)
+#define LOG(x) TD_OWN_CHOICE(x, log)(x)
+#define LOG2(x) TD_OWN_CHOICE(x, log2)(x)
+#define LOG10(x) TD_OWN_CHOICE(x, log10)(x)
+#define LOG1P(x) TD_OWN_CHOICE(x, log1p)(x)
+#define SIN(x) TD_OWN_CHOICE(x, sin)(x)
+#define COS(x) TD_OWN_CHOICE(x, cos)(x)
+#define TAN(x) TD_OWN_CHOICE(x, tan)(x)
+#define ASIN(x) TD_OWN_CHOICE(x, asin)(x)
+#define ACOS(x) TD_OWN_CHOICE(x, acos)(x)
+#define ATAN(x) TD_OWN_CHOICE(x, atan)(x)
+#define ATAN2(x, y) TD_OWN_CHOICE(x, atan2)(x, y)
+#define SINH(x) TD_OWN_CHOICE(x, sinh)(x)
+#define COSH(x) TD_OWN_CHOICE(x, cosh)(x)
+#define TANH(x) TD_OWN_CHOICE(x, tanh)(x)
+#define SIGMOID(x) TD_BOTH_CHOICE(x, sigmoid)(x)
+#define SOFTPLUS(x) TD_BOTH_CHOICE(x, softplus)(x)
+#define GELU(x) TD_BOTH_CHOICE(x, gelu)(x)
+#define GELU_SLOPE(x) TD_BOTH_CHOICE(x, gelu_slope)(x)
+#define GELU_TANH(x) TD_BOTH_CHOICE(x, gelu_tanh)(x)
+#define GELU_TANH_SLOPE(x) TD_BOTH_CHOICE(x, gelu_tanh_slope)(x)
+#define SILU(x) TD_BOTH_CHOICE(x, silu)(x)
+#define SILU_SLOPE(x) TD_BOTH_CHOICE(x, silu_slope)(x)
+#define SQRT(x) TD_FLOAT_CHOICE(x, sqrtf, sqrt)(x)
+#define POWER(x, y) _Generic((x), float: powf, double: pow, TD_INTEGER_CASES(power))(x, y)
+#define FLOOR_DIVIDE(x, y) \
+  _Generic((x), float: td_math_floor_divide_float, double: td_math_floor_divide_double, TD_INTEGER_CASES(floor_divide))(x, y)
+#define REMAINDER(x, y) \
+  _Generic((x), float: td_math_remainder_float, double: td_math_remainder_double, TD_INTEGER_CASES(remainder))(x, y)
+#define ABS(x) _Generic((x), float: fabsf, double: fabs, _Bool: td_integer_abs_uint8, TD_INTEGER_CASES(abs))(x)
+#define SIGN(x) _Generic((x), float: td_math_sign_float, double: td_math_sign_double, TD_INTEGER_CASES(sign))(x)
+#define ISNAN(x) _Generic((x), float: td_math_isnan_float, double: td_math_isnan_double, default: td_math_isnan_integer)(x)
+#define FLOOR(x) _Generic((x), float: floorf, double: floor, default: td_math_itself)(x)
+#define CEIL(x) _Generic((x), float: ceilf, double: ceil, default: td_math_itself)(x)
+#define RINT(x) _Generic((x), float: rintf, double: rint, default: td_math_itself)(x) // half to even
+#define TRUNC(x) _Generic((x), float: truncf, double: trunc, default: td_math_itself)(x)
+#define MINIMUM(x, y) (((x) < (y)) | ISNAN(x) ? (x) : (y)) // NaN wins
+#define MAXIMUM(x, y) (((x) > (y)) | ISNAN(x) ? (x) : (y))
+#endif

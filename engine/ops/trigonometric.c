@@ -1,0 +1,361 @@
+// Circular and hyperbolic functions and their inverses, angles in radians. Integers and bool give float32.
+#include "engine/ops/families.h"
+#include "engine/ops/map.h"
+#include "engine/ops/math.h"
+
+static const td_sample any_samples[] = {
+  { .shapes = "3,4", .low = -2, .high = 2 },
+  { .shapes = "-", .low = -1, .high = 1 },
+  { .shapes = "0,3", .low = -2, .high = 2 },
+  TD_SAMPLES_END,
+};
+static const td_sample inner_samples[] = {
+  { .shapes = "3,4", .low = -0.8, .high = 0.8 },
+  { .shapes = "-", .low = -0.4, .high = 0.4 },
+  { .shapes = "0,3", .low = -0.8, .high = 0.8 },
+  TD_SAMPLES_END,
+};
+
+static td_tensor *one_plus(td_scope *s, td_tensor *x) { return td_add(s, x, td_scope_number(s, 1, x)); }
+static td_tensor *one_minus(td_scope *s, td_tensor *x) { return td_subtract(s, td_scope_number(s, 1, x), x); }
+
+// ---- circular functions: blocks without large angles go through a loop that vectorises ----
+
+TD_CLONES static bool is_near(const float *x, int64_t n) {
+  int far = 0;
+  for (int64_t i = 0; i < n; i++) far |= !(fabsf(x[i]) < TD_MATH_NEAR);
+  return !far;
+}
+
+// An element's value does not depend on which of the two loops computes it.
+static void run_angles(td_loop *near, td_loop *any, int64_t n, float *out, const float *x) {
+  enum { BLOCK = 1024 };
+  for (int64_t done = 0; done < n; done += BLOCK) {
+    int64_t count = n - done < BLOCK ? n - done : BLOCK;
+    (is_near(x + done, count) ? near : any)(count, out + done, x + done, NULL, NULL, 0, 0);
+  }
+}
+
+#define ANGLE_MAP(name, EXPRESSION, NEAR)                                                                               \
+  static const char name##_text[] = #EXPRESSION;                                                                        \
+  TD_LOOP1(FLOAT64, double, name, T, EXPRESSION)                                                                        \
+  TD_LOOP1(FLOAT32, float, name##_any, T, EXPRESSION)                                                                   \
+  TD_LOOP1(FLOAT32, float, name##_near, T, NEAR)                                                                        \
+  static void name##_loop_FLOAT32(int64_t n, void *out, const void *x, const void *y, const void *z, unsigned fixed,     \
+                                  double argument) {                                                                    \
+    (void)y, (void)z, (void)fixed, (void)argument;                                                                      \
+    run_angles(name##_near_loop_FLOAT32, name##_any_loop_FLOAT32, n, out, x);                                            \
+  }                                                                                                                     \
+  TD_MAP_TABLE(TD_EACH_FLOAT, name, 1, FLOATING)
+
+static td_tensor *cosine(td_scope *s, td_tensor *x);
+
+ANGLE_MAP(sin, SIN(x), td_math_sin_near(x))
+TD_KERNEL(sin)
+
+static int sin_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain(s, rule->cotangent[0], cosine(s, rule->in[0]));
+  return TD_OK;
+}
+
+static const td_op sin_op = {
+  .name = "sin",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = sin_kernel,
+  .expression = sin_text,
+  .vjp = sin_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "The sine of x.\n"
+         "Gradient: cotangent * cos(x).",
+  .example = "sin(tensor([0., -0.])).tolist()  # [0.0, -0.0]",
+  .samples = any_samples,
+};
+
+ANGLE_MAP(cos, COS(x), td_math_cos_near(x))
+TD_KERNEL(cos)
+
+static int cos_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_negative(s, td_chain(s, rule->cotangent[0], td_scope_apply(s, &sin_op, NULL, 1, rule->in[0])));
+  return TD_OK;
+}
+
+static const td_op cos_op = {
+  .name = "cos",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = cos_kernel,
+  .expression = cos_text,
+  .vjp = cos_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "The cosine of x.\n"
+         "Gradient: -cotangent * sin(x).",
+  .example = "cos(tensor([0.])).tolist()  # [1.0]",
+  .samples = any_samples,
+};
+
+static td_tensor *cosine(td_scope *s, td_tensor *x) { return td_scope_apply(s, &cos_op, NULL, 1, x); }
+
+ANGLE_MAP(tan, TAN(x), td_math_tan_near(x))
+TD_KERNEL(tan)
+
+static int tan_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain(s, rule->cotangent[0], one_plus(s, td_square(s, rule->out[0])));
+  return TD_OK;
+}
+
+static const td_op tan_op = {
+  .name = "tan",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = tan_kernel,
+  .expression = tan_text,
+  .vjp = tan_vjp,
+  .saves = TD_SAVES_OUTPUT,
+  .doc = "The tangent of x.\n"
+         "Gradient: cotangent * (1 + tan(x)**2).",
+  .example = "tan(tensor([0.])).tolist()  # [0.0]",
+  .samples = inner_samples,
+};
+
+TD_MAP1(TD_EACH_FLOAT, asin, FLOATING, T, ASIN(x))
+TD_KERNEL(asin)
+
+static int asin_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain_quotient(s, rule->cotangent[0], td_sqrt(s, one_minus(s, td_square(s, rule->in[0]))));
+  return TD_OK;
+}
+
+static const td_op asin_op = {
+  .name = "asin",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = asin_kernel,
+  .expression = asin_text,
+  .vjp = asin_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "The angle in [-pi/2, pi/2] whose sine is x; NaN outside of [-1, 1].\n"
+         "Gradient: cotangent / sqrt(1 - x**2).",
+  .example = "asin(tensor([0.])).tolist()  # [0.0]",
+  .samples = inner_samples,
+};
+
+TD_MAP1(TD_EACH_FLOAT, acos, FLOATING, T, ACOS(x))
+TD_KERNEL(acos)
+
+static int acos_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *root = td_sqrt(s, one_minus(s, td_square(s, rule->in[0])));
+  rule->din[0] = td_negative(s, td_chain_quotient(s, rule->cotangent[0], root));
+  return TD_OK;
+}
+
+static const td_op acos_op = {
+  .name = "acos",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = acos_kernel,
+  .expression = acos_text,
+  .vjp = acos_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "The angle in [0, pi] whose cosine is x; NaN outside of [-1, 1].\n"
+         "Gradient: -cotangent / sqrt(1 - x**2).",
+  .example = "acos(tensor([1.])).tolist()  # [0.0]",
+  .samples = inner_samples,
+};
+
+TD_MAP1(TD_EACH_FLOAT, atan, FLOATING, T, ATAN(x))
+TD_KERNEL(atan)
+
+static int atan_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain_quotient(s, rule->cotangent[0], one_plus(s, td_square(s, rule->in[0])));
+  return TD_OK;
+}
+
+static const td_op atan_op = {
+  .name = "atan",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = atan_kernel,
+  .expression = atan_text,
+  .vjp = atan_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "The angle in [-pi/2, pi/2] whose tangent is x.\n"
+         "Gradient: cotangent / (1 + x**2).",
+  .example = "atan(tensor([0.])).tolist()  # [0.0]",
+  .samples = any_samples,
+};
+
+TD_MAP2(TD_EACH_FLOAT, atan2, FLOATING, T, ATAN2(x, y))
+TD_KERNEL(atan2)
+
+static int atan2_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *y = rule->in[0], *x = rule->in[1];
+  td_tensor *share = td_chain_quotient(s, rule->cotangent[0], td_add(s, td_square(s, x), td_square(s, y)));
+  if (rule->needs[0]) rule->din[0] = td_chain(s, share, x);
+  if (rule->needs[1]) rule->din[1] = td_negative(s, td_chain(s, share, y));
+  return TD_OK;
+}
+
+static const td_op atan2_op = {
+  .name = "atan2",
+  .params = { TD_TENSOR_PARAM("y"), TD_TENSOR_PARAM("x") },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = atan2_kernel,
+  .expression = atan2_text,
+  .vjp = atan2_vjp,
+  .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
+  .doc = "The angle in [-pi, pi] of the point with abscissa x and ordinate y, in this order: atan2(y, x).\n"
+         "Gradient: cotangent * x / (x**2 + y**2) for y, -cotangent * y / (x**2 + y**2) for x.",
+  .example = "atan2(tensor([0., -0.]), 1).tolist()  # [0.0, -0.0]",
+  .samples = TD_SAMPLES{
+    { .shapes = "3,4; 3,4", .low = 0.3, .high = 2 },
+    { .shapes = "2,1,3; 4,1", .low = -2, .high = -0.3 },
+    { .shapes = "5; -", .low = 0.3, .high = 2 },
+    { .shapes = "0,3; 3", .low = 0.3, .high = 2 },
+    TD_SAMPLES_END,
+  },
+};
+
+// ---- hyperbolic functions ----
+
+static td_tensor *hyperbolic_cosine(td_scope *s, td_tensor *x);
+
+TD_MAP1(TD_EACH_FLOAT, sinh, FLOATING, T, SINH(x))
+TD_KERNEL(sinh)
+
+static int sinh_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain(s, rule->cotangent[0], hyperbolic_cosine(s, rule->in[0]));
+  return TD_OK;
+}
+
+static const td_op sinh_op = {
+  .name = "sinh",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = sinh_kernel,
+  .expression = sinh_text,
+  .vjp = sinh_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "The hyperbolic sine of x.\n"
+         "Gradient: cotangent * cosh(x).",
+  .example = "sinh(tensor([0.])).tolist()  # [0.0]",
+  .samples = any_samples,
+};
+
+TD_MAP1(TD_EACH_FLOAT, cosh, FLOATING, T, COSH(x))
+TD_KERNEL(cosh)
+
+static int cosh_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain(s, rule->cotangent[0], td_scope_apply(s, &sinh_op, NULL, 1, rule->in[0]));
+  return TD_OK;
+}
+
+static const td_op cosh_op = {
+  .name = "cosh",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = cosh_kernel,
+  .expression = cosh_text,
+  .vjp = cosh_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "The hyperbolic cosine of x.\n"
+         "Gradient: cotangent * sinh(x).",
+  .example = "cosh(tensor([0.])).tolist()  # [1.0]",
+  .samples = any_samples,
+};
+
+static td_tensor *hyperbolic_cosine(td_scope *s, td_tensor *x) { return td_scope_apply(s, &cosh_op, NULL, 1, x); }
+
+// The cotangent x through tanh's slope, by the result y = tanh, in one pass.
+TD_MAP2(TD_EACH_FLOAT, tanh_gradient, FLOATING, T, x == 0 ? 0 : x * (1 - y * y))
+TD_KERNEL(tanh_gradient)
+
+static td_tensor *tanh_gradient(td_scope *s, td_tensor *cotangent, td_tensor *result);
+
+static int tanh_gradient_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *c = rule->cotangent[0], *result = rule->in[1];
+  if (rule->needs[0]) rule->din[0] = tanh_gradient(s, c, result);
+  if (!rule->needs[1]) return TD_OK;
+  td_tensor *bend = td_chain(s, rule->in[0], td_add(s, result, result));
+  rule->din[1] = td_negative(s, td_chain(s, c, bend));
+  return TD_OK;
+}
+
+static const td_op tanh_gradient_op = {
+  .name = "tanh_gradient",
+  .params = { TD_TENSOR_PARAM("cotangent"), TD_TENSOR_PARAM("result") },
+  .kind = TD_KIND_ELEMENTWISE,
+  .flags = TD_HIDDEN,
+  .infer = td_map_floating,
+  .kernel = tanh_gradient_kernel,
+  .expression = tanh_gradient_text,
+  .vjp = tanh_gradient_vjp,
+  .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
+  .doc = "A cotangent times 1 - result**2: 0 where the cotangent is exactly 0.\n"
+         "Gradient: that of the product.",
+  .samples = TD_SAMPLES{
+    { .shapes = "3,4; 3,4", .low = -0.9, .high = 0.9 },
+    { .shapes = "0,3; 3", .low = -0.9, .high = 0.9 },
+    TD_SAMPLES_END,
+  },
+};
+
+static td_tensor *tanh_gradient(td_scope *s, td_tensor *cotangent, td_tensor *result) {
+  return td_scope_apply(s, &tanh_gradient_op, NULL, 2, cotangent, result);
+}
+
+TD_MAP1(TD_EACH_FLOAT, tanh, FLOATING, T, TANH(x))
+TD_KERNEL(tanh)
+
+static int tanh_vjp(td_rule *rule) {
+  rule->din[0] = tanh_gradient(&rule->scope, rule->cotangent[0], rule->out[0]);
+  return TD_OK;
+}
+
+static const td_op tanh_op = {
+  .name = "tanh",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = tanh_kernel,
+  .expression = tanh_text,
+  .vjp = tanh_vjp,
+  .saves = TD_SAVES_OUTPUT,
+  .doc = "The hyperbolic tangent of x.\n"
+         "Gradient: cotangent * (1 - tanh(x)**2).",
+  .example = "tanh(tensor([0., inf])).tolist()  # [0.0, 1.0]",
+  .samples = any_samples,
+};
+
+const td_op *const td_family_trigonometric[] = {
+  &sin_op, &cos_op, &tan_op, &asin_op, &acos_op, &atan_op, &atan2_op, &sinh_op, &cosh_op, &tanh_op, &tanh_gradient_op, NULL,
+};
