@@ -60,6 +60,7 @@ typedef struct td_run_options {
   bool echo_all;             // every top-level expression value is an event (prompt, -e, pipes); else the last one of a cell only
   bool echo_last;            // the last expression statement's value
   int32_t cell;
+  int32_t line;              // lines of the file before this text: added to line numbers
 } td_run_options;
 typedef enum td_run_result { TD_RUN_DONE, TD_RUN_FAILED, TD_RUN_INCOMPLETE, TD_RUN_INTERRUPTED, TD_RUN_EXIT } td_run_result;
 // Parses, resolves and runs a text in module. Output, values and errors are events. INCOMPLETE emits nothing.

@@ -1,0 +1,26 @@
+// The plain face: scripts, pipes, -e, and a prompt with readline. What a program run ends with is its exit code: 0 done, 1 failed,
+// 130 interrupted, or what exit(n) asked for.
+#ifndef TD_LINE_LINE_H
+#define TD_LINE_LINE_H
+#include "repl/notebook/session.h"
+
+typedef struct td_line_options {
+  const char *path;        // deck to run first; NULL: none
+  const char *code;        // -e
+  char *const *arguments;  // for the deck: argv[1], ...
+  int argument_count;
+  bool seeded;
+  uint64_t seed;
+} td_line_options;
+
+int td_line_run_deck(const td_line_options *options);  // tapedeck run FILE
+int td_line_run_code(const td_line_options *options);  // tapedeck -e CODE
+int td_line_run_input(const td_line_options *options); // a script from stdin
+int td_line_prompt(const td_line_options *options);    // the prompt; runs options->path first when it is given
+
+// Shared by the four: a session with argv and seed set and SIGINT wired to it. NULL: said on stderr.
+td_session *td_line_open(const td_line_options *options);
+void td_line_close(td_session *session);
+struct td_render;
+int td_line_wait(td_session *session, struct td_render *render); // renders events up to CELL_FINISHED; its exit code
+#endif

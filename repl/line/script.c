@@ -1,0 +1,156 @@
+// Running without a prompt: a deck file cell by cell, code of -e, a script from a pipe.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "engine/base/file.h"
+#include "engine/base/memory.h"
+#include "repl/line/line.h"
+#include "repl/line/render.h"
+#include "repl/notebook/deck.h"
+
+static td_session *volatile interrupted_session;
+
+static void on_interrupt(int signal) {
+  (void)signal;
+  if (interrupted_session) td_session_interrupt(interrupted_session);
+}
+
+typedef struct setting { const td_line_options *options; bool ok; } setting;
+
+static void apply_settings(td_interpreter *I, void *argument) {
+  setting *s = argument;
+  const td_line_options *options = s->options;
+  if (options->seeded) I->context->seed = options->seed;
+  td_list *list = td_list_new(I, options->argument_count + 1);
+  for (int i = -1; list && i < options->argument_count; i++) {
+    const char *text = i < 0 ? (options->path ? options->path : "") : options->arguments[i];
+    td_value item = td_from(td_str_from(I, text));
+    if (td_is_nil(item) || !td_list_append(I, list, item)) break;
+    td_unref(item);
+  }
+  s->ok = list && list->count == options->argument_count + 1 && td_builtin_define(I, "argv", td_from(list));
+}
+
+td_session *td_line_open(const td_line_options *options) {
+  td_session *session = td_session_new();
+  setting s = {options, false};
+  if (!session || !td_session_ask(session, apply_settings, &s) || !s.ok) {
+    fprintf(stderr, "error: no memory for a session\n");
+    td_session_free(session);
+    return NULL;
+  }
+  interrupted_session = session;
+  struct sigaction action = {.sa_handler = on_interrupt};
+  sigaction(SIGINT, &action, NULL);
+  return session;
+}
+
+void td_line_close(td_session *session) {
+  signal(SIGINT, SIG_DFL);
+  interrupted_session = NULL;
+  td_session_free(session);
+}
+
+static int exit_code(const td_event *finished) {
+  switch (finished->status) {
+  case TD_RUN_DONE: return 0;
+  case TD_RUN_INTERRUPTED: return 130;
+  case TD_RUN_EXIT: return (int)(finished->total & 0xff);
+  default: return 1;
+  }
+}
+
+int td_line_wait(td_session *session, td_render *render) {
+  td_event event;
+  while (td_session_next(session, &event, -1)) {
+    td_render_event(render, &event);
+    if (render->broken) td_session_interrupt(session);
+    if (event.kind == TD_EVENT_CELL_FINISHED) return render->broken ? 1 : exit_code(&event) | (event.status == TD_RUN_EXIT ? 0x100 : 0);
+  }
+  return 1;
+}
+
+// Runs one text; the exit code, with bit 8 set when exit() was called.
+static int run_text(td_session *session, td_render *render, const char *text, size_t length, const td_run_options *options) {
+  if (!td_session_run(session, text, length, options)) {
+    fprintf(stderr, "error: no memory for a cell of %zu bytes\n", length);
+    return 1;
+  }
+  return td_line_wait(session, render);
+}
+
+static int run_cells(td_session *session, td_render *render, const td_deck *deck, const char *name) {
+  for (int i = 0; i < deck->count; i++) {
+    const td_cell_text *cell = &deck->cells[i];
+    if (cell->markdown) continue;
+    td_run_options options = {.name = name, .folder = deck->folder, .echo_last = true, .cell = i + 1, .line = cell->line};
+    int code = run_text(session, render, cell->text, cell->length, &options);
+    if (code) return code & 0x100 ? code & 0xff : code;
+  }
+  return 0;
+}
+
+static int load_deck(const char *path, td_deck *deck) {
+  td_context *context = td_context_new(1);
+  if (!context) {
+    fprintf(stderr, "error: no memory\n");
+    return 1;
+  }
+  int code = td_deck_load(context, path, deck);
+  if (code) fprintf(stderr, "error: %s\n", context->error.message);
+  td_context_free(context);
+  return code ? 1 : 0;
+}
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+int td_line_run_deck(const td_line_options *options) {
+  td_deck deck;
+  if (load_deck(options->path, &deck)) return 1;
+  td_session *session = td_line_open(options);
+  if (!session) {
+    td_deck_clear(&deck);
+    return 1;
+  }
+  td_render render;
+  td_render_start(&render, false);
+  int code = run_cells(session, &render, &deck, base_name(options->path));
+  td_render_stop(&render);
+  td_line_close(session);
+  td_deck_clear(&deck);
+  return render.broken && !code ? 1 : code;
+}
+
+static int run_all(const td_line_options *options, const char *text, size_t length, const char *name) {
+  td_session *session = td_line_open(options);
+  if (!session) return 1;
+  td_render render;
+  td_render_start(&render, false);
+  td_run_options run = {.name = name, .echo_all = true, .cell = 1};
+  int code = run_text(session, &render, text, length, &run);
+  td_render_stop(&render);
+  td_line_close(session);
+  return render.broken && !(code & 0xff) ? 1 : code & 0xff;
+}
+
+int td_line_run_code(const td_line_options *options) { return run_all(options, options->code, strlen(options->code), "<-e>"); }
+
+int td_line_run_input(const td_line_options *options) {
+  td_text text = {0};
+  char block[65536];
+  ssize_t got;
+  while ((got = read(STDIN_FILENO, block, sizeof block)) > 0 || (got < 0 && errno == EINTR))
+    if (got > 0) td_text_add_bytes(&text, block, (size_t)got);
+  int code = 1;
+  if (got < 0) fprintf(stderr, "error: stdin can't be read: %s\n", strerror(errno));
+  else if (text.failed) fprintf(stderr, "error: no memory for a script of more than %zu bytes\n", text.length);
+  else code = run_all(options, text.data ? text.data : "", text.length, "<stdin>");
+  td_text_clear(&text);
+  return code;
+}
