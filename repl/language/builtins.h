@@ -49,7 +49,7 @@ td_str *td_str_character(td_interpreter *, const char *bytes);        // the one
 void td_str_repr(const char *bytes, size_t length, bool ascii, td_text *text); // Python's quotes and escapes
 bool td_ascii(td_interpreter *, td_value v, td_text *text);           // repr() with non-ASCII characters escaped
 td_value td_str_percent(td_interpreter *, td_str *format, td_value arguments);       // format % arguments
-td_value td_str_format(td_interpreter *, td_str *format, td_tuple *positional, td_dict *named); // format.format(...)
+td_value td_str_format(td_interpreter *, td_str *format, td_tuple *positional, td_value named); // format.format(...); positional NULL: format_map(named)
 extern const td_method td_str_methods[];               // str_methods.c
 extern const td_method td_str_statics[];               // str.maketrans
 
@@ -59,6 +59,7 @@ typedef struct td_format_spec {
   char align, sign, grouping, type; // 0: not given
   bool alternate, zero, no_minus_zero;
   int64_t width, precision; // -1: not given
+  const char *type_name;    // of the value, for messages
 } td_format_spec;
 bool td_format_parse(td_interpreter *, const char *text, const char *type_name, td_format_spec *spec);
 bool td_format_int(td_interpreter *, int64_t value, const td_format_spec *spec, td_text *text);
