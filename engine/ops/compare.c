@@ -125,7 +125,7 @@ static int where_infer(td_infer *infer) {
 
 // A choice moves bits, so that one loop serves all dtypes of a width.
 static const char where_text[] = "x ? y : z";
-TD_EACH_WRAPPING(TD_LOOP3, where, _Bool, x ? y : z)
+TD_EACH_WRAPPING(TD_LOOP3, where, uint8_t, x ? y : z)
 static const td_map where_map = {
   .inputs = 3,
   .compute = TD_COMPUTE_SELECT,

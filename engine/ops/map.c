@@ -255,7 +255,22 @@ static bool is_direct(const td_call *call, const td_map *map, uint8_t computed, 
   return true;
 }
 
+// The loop for operands that all have the dtype to compute in; NULL: they need a closer look.
+static td_loop *uniform_loop(const td_call *call, const td_map *map) {
+  uint8_t dtype = call->in[0].dtype;
+  for (int k = 1; k < map->inputs; k++)
+    if (call->in[k].dtype != dtype) return NULL;
+  return map->loops[dtype];
+}
+
 int td_map_run(const td_call *call, const td_map *map, double argument) {
+  if (call->out[0].size == 1) { // the strides of single elements do not matter
+    td_loop *loop = uniform_loop(call, map);
+    if (loop && map->compute != TD_COMPUTE_SELECT) {
+      loop(1, call->out[0].data, call->in[0].data, call->in[1].data, call->in[2].data, 0, argument);
+      return TD_OK;
+    }
+  }
   uint8_t computed = compute_dtype(call, map);
   const td_view *out = &call->out[0];
   unsigned fixed;

@@ -114,7 +114,7 @@ bool td_cast_run(void *out, uint8_t to, const void *in, uint8_t from, int64_t st
   }                                                                                                                     \
   }
 
-// FIRST is the C type of the first operand (T, or _Bool for a condition).
+// FIRST is the C type of the first operand (T, or uint8_t for a condition: loops over _Bool do not vectorise).
 #define TD_LOOP3(NAME, TYPE, name, FIRST, expression)                                                                   \
   TD_LOOP_HEAD(NAME, TYPE, name)                                                                                        \
   T *r = out;                                                                                                           \

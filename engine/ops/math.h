@@ -30,26 +30,26 @@ TD_INLINE double td_math_within(double x, double low, double high) {
 
 #define TD_MATH_SHIFT 0x1.8p52 // adding it rounds to an integer that stands in the low bits
 
-typedef struct td_math_power { // e^x = scale + scale * rest, scale a power of 2
+typedef struct td_math_exp_parts { // e^x = scale + scale * rest, scale a power of 2
   double scale, rest;
-} td_math_power;
+} td_math_exp_parts;
 
 // x in [-200, 200], wider than float32's results
-TD_INLINE td_math_power td_math_split(double x) {
+TD_INLINE td_math_exp_parts td_math_split(double x) {
   x = td_math_within(x, -200, 200);
   double shifted = x * TD_LOG2E + TD_MATH_SHIFT;
   double r = x - (shifted - TD_MATH_SHIFT) * TD_LN2; // |r| <= ln 2 / 2
   double series = 1. / 2 + r * (1. / 6 + r * (1. / 24 + r * (1. / 120 + r * (1. / 720 + r * (1. / 5040 + r * (1. / 40320))))));
-  return (td_math_power){ td_math_number((td_math_bits(shifted) + 1023) << 52), r + r * r * series };
+  return (td_math_exp_parts){ td_math_number((td_math_bits(shifted) + 1023) << 52), r + r * r * series };
 }
 
 TD_INLINE double td_math_exp_wide(double x) {
-  td_math_power e = td_math_split(x);
+  td_math_exp_parts e = td_math_split(x);
   return e.scale + e.scale * e.rest;
 }
 
 TD_INLINE double td_math_expm1_wide(double x) {
-  td_math_power e = td_math_split(x);
+  td_math_exp_parts e = td_math_split(x);
   return e.scale * e.rest + (e.scale - 1);
 }
 
@@ -88,7 +88,7 @@ TD_INLINE td_math_log_parts td_math_log_split(double x) {
   double exponent = td_math_number((bits >> 52) | 0x4330000000000000) - (0x1p52 + 1023);
   double m = td_math_number((bits & fraction) + root);
   double s = (m - 1) / (m + 1), z = s * s;
-  double series = 1. / 3 + z * (1. / 5 + z * (1. / 7 + z * (1. / 9 + z * (1. / 11))));
+  double series = 1. / 3 + z * (1. / 5 + z * (1. / 7 + z * (1. / 9 + z * (1. / 11 + z * (1. / 13 + z * (1. / 15))))));
   return (td_math_log_parts){ exponent, 2 * s + 2 * s * z * series };
 }
 
@@ -128,6 +128,17 @@ TD_INLINE float td_math_softplus(float x) {
   return (float)((x > 0 ? (double)x : 0) + td_math_log1p_wide(td_math_exp_wide(-fabs((double)x))));
 }
 TD_INLINE double td_math_softplus_double(double x) { return (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
+
+// ---- powers ----
+
+TD_INLINE float td_math_power(float x, float y) {
+  double base = fabs((double)x), magnitude = td_math_exp_wide((double)y * td_math_log_wide(base));
+  bool whole = rintf(y) == y, odd = whole && 2 * rintf(y / 2) != y;
+  magnitude = (base == 1) & (y == y) ? 1 : magnitude; // to an infinite power too
+  magnitude = (x < 0) & !whole & (base < INFINITY) & (y == y) ? NAN : magnitude;
+  magnitude = copysign(magnitude, odd ? (double)x : 1);
+  return (float)((x == 1) | (y == 0) ? 1 : magnitude); // beside NaN too
+}
 
 // ---- trigonometry ----
 
@@ -348,7 +359,7 @@ TD_INLINE int64_t td_math_itself(int64_t x) { return x; }
 #define SILU(x) TD_BOTH_CHOICE(x, silu)(x)
 #define SILU_SLOPE(x) TD_BOTH_CHOICE(x, silu_slope)(x)
 #define SQRT(x) TD_FLOAT_CHOICE(x, sqrtf, sqrt)(x)
-#define POWER(x, y) _Generic((x), float: powf, double: pow, TD_INTEGER_CASES(power))(x, y)
+#define POWER(x, y) _Generic((x), float: td_math_power, double: pow, TD_INTEGER_CASES(power))(x, y)
 #define FLOOR_DIVIDE(x, y) \
   _Generic((x), float: td_math_floor_divide_float, double: td_math_floor_divide_double, TD_INTEGER_CASES(floor_divide))(x, y)
 #define REMAINDER(x, y) \
