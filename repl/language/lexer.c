@@ -183,7 +183,7 @@ static void close_blocks(td_lexer *lexer, uint32_t begin, uint32_t column, uint3
   }
   if (lexer->indents[lexer->indent_count].column != column) {
     td_lexer_fail(lexer, begin, lexer->at, "use the indentation of one of the blocks around it",
-                  "the indentation fits no block above: %u columns", column);
+                  "the indentation fits no block above");
   } else if (lexer->indents[lexer->indent_count].spaces != spaces) {
     fail_mixed(lexer, begin);
   }

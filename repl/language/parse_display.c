@@ -69,7 +69,8 @@ static td_node *close_bracket(td_parser *p, td_node *node, int closing) { // tak
   if (!node) return NULL;
   if (!td_parser_take(p, closing)) {
     td_parser_unexpected(p, closing == TD_TOKEN_RIGHT_PARENTHESIS ? "',' or ')'" : closing == TD_TOKEN_RIGHT_BRACKET ? "',' or ']'" : "',' or '}'");
-    if (td_parse_begins_expression(td_parser_kind(p)) && !p->diagnostic->hint[0] && p->result == TD_PARSE_ERROR) {
+    bool here = p->result == TD_PARSE_ERROR && p->diagnostic->span.begin == td_parser_token(p)->begin;
+    if (here && td_parse_begins_expression(td_parser_kind(p)) && !p->diagnostic->hint[0]) {
       td_parser_hint(p, "a comma or an operator may be missing");
     }
     return NULL;
