@@ -22,5 +22,6 @@ int td_line_prompt(const td_line_options *options);    // the prompt; runs optio
 td_session *td_line_open(const td_line_options *options);
 void td_line_close(td_session *session);
 struct td_render;
-int td_line_wait(td_session *session, struct td_render *render); // renders events up to CELL_FINISHED; its exit code
+int td_line_wait(td_session *session, struct td_render *render); // renders events up to CELL_FINISHED; the exit code, | 0x100 after exit()
+int td_line_cells(td_session *session, struct td_render *render, const char *path); // runs a deck cell by cell; as td_line_wait
 #endif

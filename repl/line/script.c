@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "engine/base/file.h"
 #include "engine/base/memory.h"
+#include "repl/line/editor.h"
 #include "repl/line/line.h"
 #include "repl/line/render.h"
 #include "repl/notebook/deck.h"
@@ -15,6 +16,7 @@ static td_session *volatile interrupted_session;
 
 static void on_interrupt(int signal) {
   (void)signal;
+  td_editor_interrupt();
   if (interrupted_session) td_session_interrupt(interrupted_session);
 }
 
@@ -88,7 +90,7 @@ static int run_cells(td_session *session, td_render *render, const td_deck *deck
     if (cell->markdown) continue;
     td_run_options options = {.name = name, .folder = deck->folder, .echo_last = true, .cell = i + 1, .line = cell->line};
     int code = run_text(session, render, cell->text, cell->length, &options);
-    if (code) return code & 0x100 ? code & 0xff : code;
+    if (code) return code;
   }
   return 0;
 }
@@ -110,21 +112,23 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-int td_line_run_deck(const td_line_options *options) {
+int td_line_cells(td_session *session, td_render *render, const char *path) {
   td_deck deck;
-  if (load_deck(options->path, &deck)) return 1;
+  if (load_deck(path, &deck)) return 1;
+  int code = run_cells(session, render, &deck, base_name(path));
+  td_deck_clear(&deck);
+  return code;
+}
+
+int td_line_run_deck(const td_line_options *options) {
   td_session *session = td_line_open(options);
-  if (!session) {
-    td_deck_clear(&deck);
-    return 1;
-  }
+  if (!session) return 1;
   td_render render;
   td_render_start(&render, false);
-  int code = run_cells(session, &render, &deck, base_name(options->path));
+  int code = td_line_cells(session, &render, options->path);
   td_render_stop(&render);
   td_line_close(session);
-  td_deck_clear(&deck);
-  return render.broken && !code ? 1 : code;
+  return render.broken && !(code & 0xff) ? 1 : code & 0xff;
 }
 
 static int run_all(const td_line_options *options, const char *text, size_t length, const char *name) {

@@ -1,0 +1,86 @@
+// See history.h. The file is $XDG_DATA_HOME/tapedeck/history, else ~/.local/share/tapedeck/history.
+#include "repl/line/history.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "engine/base/file.h"
+#include "engine/base/memory.h"
+#include "engine/base/text.h"
+
+#define HISTORY_LIMIT ((size_t)16 << 20)
+enum { KEPT = 5000 };
+
+static char *history_path(bool make) {
+  const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+  td_text path = {0};
+  if (data && *data) td_text_print(&path, "%s", data);
+  else if (home && *home) td_text_print(&path, "%s/.local/share", home);
+  else return NULL;
+  td_text_add(&path, "/tapedeck");
+  if (make && path.data)
+    for (char *at = path.data + 1; (at = strchr(at, '/')) || (at = path.data + path.length); at++) {
+      char kept = *at;
+      *at = 0;
+      mkdir(path.data, 0700);
+      *at = kept;
+      if (!kept) break;
+    }
+  td_text_add(&path, "/history");
+  return td_text_take(&path);
+}
+
+static void complain(const char *reason) {
+  static bool said;
+  if (!said) fprintf(stderr, "history is not kept: %s\n", reason);
+  said = true;
+}
+
+static void unescape(char *record) {
+  char *to = record;
+  for (const char *from = record; *from; from++) {
+    if (from[0] == '\\' && from[1]) {
+      from++;
+      *to++ = *from == 'n' ? '\n' : *from;
+    } else *to++ = *from;
+  }
+  *to = 0;
+}
+
+void td_history_load(td_history_each *each, void *argument) {
+  char *path = history_path(false), *bytes = NULL;
+  size_t size = 0;
+  td_context *context = path && td_file_exists(path) ? td_context_new(1) : NULL;
+  if (context && td_file_read(context, path, HISTORY_LIMIT, &bytes, &size) != TD_OK) complain(context->error.message);
+  if (bytes) {
+    size_t lines = 0;
+    for (size_t i = 0; i < size; i++) lines += bytes[i] == '\n';
+    for (char *at = bytes, *end; (end = memchr(at, '\n', size - (size_t)(at - bytes))); at = end + 1) {
+      *end = 0;
+      if (lines-- <= KEPT && *at && strlen(at) == (size_t)(end - at)) {
+        unescape(at);
+        each(at, argument);
+      }
+    }
+  }
+  td_memory_free(bytes);
+  td_memory_free(path);
+  td_context_free(context);
+}
+
+void td_history_append(const char *cell) {
+  char *path = history_path(true);
+  td_context *context = td_context_new(1);
+  td_text record = {0};
+  for (; *cell; cell++) {
+    if (*cell == '\\') td_text_add(&record, "\\\\");
+    else if (*cell == '\n') td_text_add(&record, "\\n");
+    else td_text_add_char(&record, *cell);
+  }
+  td_text_add_char(&record, '\n');
+  if (path && context && !record.failed && td_file_append(context, path, record.data, record.length) != TD_OK)
+    complain(context->error.message);
+  td_text_clear(&record);
+  td_memory_free(path);
+  td_context_free(context);
+}

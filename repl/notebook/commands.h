@@ -1,0 +1,19 @@
+// The rows of the commands by topic, and what they share. Private to the notebook floor.
+#ifndef TD_NOTEBOOK_COMMANDS_H
+#define TD_NOTEBOOK_COMMANDS_H
+#include "repl/language/diagnose.h"
+#include "repl/language/tensors.h"
+#include "repl/notebook/command.h"
+
+// Each ends at name NULL.
+extern const td_command_row td_commands_time[];    // %time %timeit
+extern const td_command_row td_commands_session[]; // %run %reset %history %save %pwd %cd %seed %help
+extern const td_command_row td_commands_inspect[]; // %who %whos %mem %tape %health
+
+td_value td_shell_run(td_interpreter *I, const char *line);  // !line: output is shown as it comes; Ctrl-C ends the command
+td_value td_help_show(td_interpreter *I, const char *line);  // ?name, name?, name?? (source)
+
+// Runs a text in the session's module and gives the value of its last expression (None: there is none). NIL: exception.
+td_value td_evaluate_text(td_interpreter *I, const char *text, const char *name);
+void td_output_text(td_interpreter *I, td_text *text);       // prints it, and clears it
+#endif

@@ -1,0 +1,234 @@
+// See complete.h.
+#include "repl/notebook/complete.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include "engine/base/memory.h"
+#include "repl/language/tensors.h"
+#include "repl/notebook/command.h"
+
+static const char *const keywords[] = {"False", "None", "True", "and", "as", "assert", "break", "class", "continue", "def", "del", "elif",
+                                       "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda",
+                                       "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", NULL};
+
+static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80; }
+
+// ---- gathering ----
+
+static void add(td_completion *c, const char *before, const char *name, const char *after, const char *prefix) {
+  if (strncmp(name, prefix, strlen(prefix)) != 0 || (name[0] == '_' && prefix[0] != '_')) return;
+  for (int i = 0; i < c->count; i++)
+    if (strcmp(c->words[i] + strlen(before), name) == 0) return;
+  char **grown = td_memory_resize(c->words, ((size_t)c->count + 2) * sizeof *grown);
+  if (!grown) return;
+  c->words = grown;
+  td_text text = {0};
+  td_text_print(&text, "%s%s%s", before, name, after);
+  char *word = td_text_take(&text);
+  if (!word) return;
+  c->words[c->count++] = word;
+  c->words[c->count] = NULL;
+}
+
+static void add_list(td_completion *c, const char *before, const td_list *names, const char *prefix) {
+  for (int64_t i = 0; i < names->count; i++)
+    if (td_is(names->items[i], &td_str_type)) add(c, before, td_as_str(names->items[i])->data, "", prefix);
+}
+
+static void add_dict(td_completion *c, const char *before, td_dict *dict, const char *prefix) {
+  int64_t position = 0;
+  td_value key, value;
+  while (dict && td_dict_next(dict, &position, &key, &value))
+    if (td_is(key, &td_str_type)) add(c, before, td_as_str(key)->data, "", prefix);
+}
+
+static void add_class(td_completion *c, const char *before, const td_class *class, const char *prefix) {
+  for (; class; class = class->base) add_dict(c, before, class->attributes, prefix);
+}
+
+static void add_attributes(td_interpreter *I, td_completion *c, const char *before, td_value v, const char *prefix) {
+  const td_type *type = td_type_of(v);
+  for (const td_method *row = type->methods; row && row->name; row++) add(c, before, row->name, "", prefix);
+  if (td_is(v, &td_class_type)) add_class(c, before, (td_class *)v.o, prefix);
+  if (td_is(v, &td_instance_type) || td_is(v, &td_exception_type)) {
+    add_dict(c, before, ((td_instance *)v.o)->attributes, prefix);
+    add_class(c, before, ((td_instance *)v.o)->class, prefix);
+  }
+  if (td_is(v, &td_module_type)) {
+    const td_module *module = (const td_module *)v.o;
+    for (int i = 0; i < module->count; i++)
+      if (!td_is_nil(module->globals[i]->value)) add(c, before, module->globals[i]->name->data, "", prefix);
+  }
+  if (!type->names) return;
+  td_list *names = td_list_new(I, 32);
+  if (!names) return;
+  type->names(I, v, names);
+  add_list(c, before, names, prefix);
+  td_unref(td_from(names));
+}
+
+// ---- values of names, without running code ----
+
+static td_value plain_attribute(td_value v, td_str *name) {
+  if (td_is(v, &td_module_type)) return td_module_get((td_module *)v.o, name);
+  if (!td_is(v, &td_instance_type)) return TD_NIL;
+  td_dict *attributes = ((td_instance *)v.o)->attributes;
+  return attributes ? td_dict_get_str(attributes, name) : TD_NIL;
+}
+
+// The value of a.b.c where each step is a plain lookup; new reference, NIL: unknown.
+static td_value path_value(td_interpreter *I, const char *path, size_t length) {
+  td_value v = TD_NIL;
+  for (size_t at = 0; at < length;) {
+    size_t end = at;
+    while (end < length && path[end] != '.') end++;
+    td_str *name = td_str_intern(I, path + at, end - at);
+    if (!name) return TD_NIL;
+    td_value next = at ? plain_attribute(v, name) : td_module_get(I->main, name);
+    next = td_is_nil(next) && !at ? td_builtin_find(I, name) : td_ref(next);
+    td_unref(td_from(name));
+    td_unref(v);
+    v = next;
+    if (td_is_nil(v)) return v;
+    at = end + 1;
+  }
+  return v;
+}
+
+// ---- keyword arguments ----
+
+static void add_parameters(td_completion *c, td_value callee, const char *prefix) {
+  if (td_is(callee, &td_class_type)) {
+    for (td_class *class = (td_class *)callee.o; class; class = class->base) {
+      int64_t position = 0;
+      td_value key, value;
+      while (td_dict_next(class->attributes, &position, &key, &value))
+        if (td_is(key, &td_str_type) && strcmp(td_as_str(key)->data, "__init__") == 0) {
+          add_parameters(c, value, prefix);
+          return;
+        }
+    }
+  }
+  if (td_is(callee, &td_function_type)) {
+    const td_prototype *prototype = ((td_function *)callee.o)->prototype;
+    for (int i = 0; i < prototype->positional + prototype->keyword_only; i++)
+      if (strcmp(prototype->parameters[i].name->data, "self") != 0) add(c, "", prototype->parameters[i].name->data, "=", prefix);
+  }
+  if (td_is(callee, &td_op_type)) {
+    const td_op *op = ((td_op_value *)callee.o)->op;
+    for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind != TD_PARAM_END; i++) add(c, "", op->params[i].name, "=", prefix);
+  }
+  if (td_is(callee, &td_builtin_type)) {
+    const td_signature *signature = ((td_builtin *)callee.o)->signature;
+    for (int i = 0; signature && i < signature->positional + signature->keyword_only; i++) add(c, "", signature->names[i]->data, "=", prefix);
+  }
+}
+
+// The callee whose bracket is open at the cursor: "f(a, b" gives f. Length 0: none.
+static size_t open_callee(const char *line, size_t length, size_t *start) {
+  int depth = 0;
+  size_t at = length;
+  while (at > 0) {
+    char ch = line[--at];
+    if (ch == ')' || ch == ']' || ch == '}') depth++;
+    else if (ch == '(' && depth == 0) break;
+    else if (ch == '(' || ch == '[' || ch == '{') depth--;
+    if (depth < 0) return 0;
+    if (at == 0) return 0;
+  }
+  size_t end = at;
+  while (at > 0 && (is_word(line[at - 1]) || line[at - 1] == '.')) at--;
+  *start = at;
+  return end - at;
+}
+
+// ---- where the cursor is ----
+
+static bool in_string(const char *line, size_t length, size_t *start) {
+  char quote = 0;
+  for (size_t i = 0; i < length; i++) {
+    if (quote && line[i] == '\\') i++;
+    else if (quote && line[i] == quote) quote = 0;
+    else if (!quote && (line[i] == '"' || line[i] == '\'')) {
+      quote = line[i];
+      *start = i + 1;
+    } else if (!quote && line[i] == '#') return false;
+  }
+  return quote != 0;
+}
+
+static void complete_command(td_completion *c, size_t at) {
+  c->start = at;
+  const td_command_row *row;
+  char *prefix = td_memory_text(c->line + at + 1);
+  if (!prefix) return;
+  prefix[c->length - at - 1] = 0;
+  for (int i = 0; (row = td_command_at(i)); i++) add(c, "%", row->name, "", prefix);
+  td_memory_free(prefix);
+}
+
+static void complete_name(td_interpreter *I, td_completion *c, const char *prefix) {
+  size_t callee_start = 0, callee = open_callee(c->line, c->start, &callee_start);
+  if (callee) {
+    td_value v = path_value(I, c->line + callee_start, callee);
+    add_parameters(c, v, prefix);
+    td_unref(v);
+  }
+  for (int i = 0; i < I->main->count; i++)
+    if (!td_is_nil(I->main->globals[i]->value)) add(c, "", I->main->globals[i]->name->data, "", prefix);
+  for (int i = 0; keywords[i]; i++) add(c, "", keywords[i], "", prefix);
+  td_list *names = td_list_new(I, 256);
+  if (!names) return;
+  td_builtin_names(I, names);
+  add_list(c, "", names, prefix);
+  td_unref(td_from(names));
+}
+
+static void complete_attribute(td_interpreter *I, td_completion *c, size_t dot, const char *prefix) {
+  char *before = td_memory_new(dot - c->start + 2);
+  if (!before) return;
+  memcpy(before, c->line + c->start, dot - c->start + 1);
+  before[dot - c->start + 1] = 0;
+  td_value v = path_value(I, c->line + c->start, dot - c->start);
+  if (!td_is_nil(v)) add_attributes(I, c, before, v, prefix);
+  td_unref(v);
+  td_memory_free(before);
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+void td_complete(td_interpreter *I, void *argument) {
+  td_completion *c = argument;
+  c->words = NULL;
+  c->count = 0;
+  c->files = in_string(c->line, c->length, &c->start);
+  size_t first = strspn(c->line, " \t");
+  if (!c->files && c->line[first] == '!') c->files = true;
+  if (c->files) return;
+  size_t at = c->length;
+  while (at > 0 && (is_word(c->line[at - 1]) || c->line[at - 1] == '.')) at--;
+  if (at > 0 && at - 1 == first && c->line[first] == '%') {
+    complete_command(c, first);
+    return;
+  }
+  c->start = at;
+  size_t dot = c->length;
+  while (dot > at && c->line[dot - 1] != '.') dot--;
+  char *prefix = td_memory_new(c->length - at + 1);
+  if (!prefix) return;
+  size_t from = dot > at ? dot : at;
+  memcpy(prefix, c->line + from, c->length - from);
+  prefix[c->length - from] = 0;
+  if (dot > at) complete_attribute(I, c, dot - 1, prefix);
+  else complete_name(I, c, prefix);
+  td_memory_free(prefix);
+  td_clear_raised(I);
+  if (c->count) qsort(c->words, (size_t)c->count, sizeof *c->words, by_text);
+}
+
+void td_completion_clear(td_completion *c) {
+  for (int i = 0; i < c->count; i++) td_memory_free(c->words[i]);
+  td_memory_free(c->words);
+  c->words = NULL;
+  c->count = 0;
+}

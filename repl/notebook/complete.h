@@ -1,0 +1,17 @@
+// Completion: what could stand at the cursor. Looks at names, types and signatures; runs no code of the user's.
+#ifndef TD_NOTEBOOK_COMPLETE_H
+#define TD_NOTEBOOK_COMPLETE_H
+#include "repl/language/interpreter.h"
+
+typedef struct td_completion {
+  const char *line;    // text up to the cursor
+  size_t length;
+  size_t start;        // out: where the word to be replaced begins
+  bool files;          // out: the cursor is inside a string or a path: file names fit
+  char **words;        // out: each a whole replacement ("x.shape", "axis="), sorted; owned by the caller, NULL when none
+  int count;
+} td_completion;
+
+void td_complete(td_interpreter *I, void *completion); // a td_session_question; argument: td_completion *
+void td_completion_clear(td_completion *completion);
+#endif
