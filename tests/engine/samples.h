@@ -1,0 +1,26 @@
+// The samples of op rows as calls: inputs drawn from their ranges, arguments read from "axis=1, keepdims=True".
+#ifndef TESTS_ENGINE_SAMPLES_H
+#define TESTS_ENGINE_SAMPLES_H
+#include "engine/ops/op.h"
+
+typedef struct sample_call {
+  td_tensor *in[TD_INPUT_MAX]; // owned; NULL: not given
+  int in_count;
+  td_arg args[TD_PARAM_MAX];
+} sample_call;
+
+enum sample_form {
+  SAMPLE_PLAIN,    // contiguous
+  SAMPLE_STRIDED,  // the same elements, every second of a wider storage, the first axis backwards
+  SAMPLE_EMPTY,    // all axes of size 0
+  SAMPLE_SCALAR,   // all inputs 0-d
+};
+
+// Both end with a message in problem when the sample's text is wrong. dtype -1: as the sample says; else that of every
+// floating input.
+bool sample_make(td_context *context, const td_op *op, const td_sample *sample, enum sample_form form, int dtype,
+                 sample_call *call, char problem[200]);
+void sample_drop(sample_call *call);
+int sample_run(td_context *context, const td_op *op, const sample_call *call, td_tensor **out); // td_op_apply
+int sample_outputs(const td_op *op);
+#endif

@@ -1,0 +1,283 @@
+// Walks the op table: every row must be complete, and every sample of every row must run plainly, strided, empty and 0-d,
+// leave its inputs' bytes alone, and agree with central differences to second order. Names no op: a new row is tested by
+// standing in its family's list.
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "engine/base/memory.h"
+#include "engine/tape/check.h"
+#include "tests/engine/samples.h"
+
+static td_context *context;
+static int64_t live_before;
+
+static void start(void) {
+  live_before = td_memory_live();
+  context = td_context_new(1);
+  ck_assert_ptr_nonnull(context);
+  context->seed = 7;
+}
+
+static void finish(void) {
+  td_tapes_free(context);
+  td_context_free(context);
+  ck_assert_int_eq(td_memory_live(), live_before);
+}
+
+static sample_call made(const td_op *op, int n, enum sample_form form, int dtype) {
+  sample_call call;
+  char problem[200] = "";
+  if (!sample_make(context, op, &op->samples[n], form, dtype, &call, problem))
+    ck_abort_msg("%s, sample %d: %s", op->name, n, problem);
+  return call;
+}
+
+static void run(const td_op *op, int n, const sample_call *call, td_tensor **out) {
+  context->counter = 0;
+  if (sample_run(context, op, call, out))
+    ck_abort_msg("%s, sample %d (%s | %s): %s", op->name, n, op->samples[n].shapes,
+                 op->samples[n].args ? op->samples[n].args : "", context->error.message);
+}
+
+static void drop(const td_op *op, td_tensor **out) {
+  for (int i = 0; i < sample_outputs(op); i++) td_tensor_unref(out[i]);
+}
+
+static bool is_float(const td_tensor *t) { return t && td_dtype_is_float(t->dtype); }
+
+// Whether gradcheck can be asked: some floating input, and all of them float64.
+static bool is_checkable(const td_op *op, const sample_call *call) {
+  bool some = false;
+  for (int i = 0; i < call->in_count; i++) {
+    if (!is_float(call->in[i])) continue;
+    if (call->in[i]->dtype != TD_FLOAT64) return false;
+    some = true;
+  }
+  return some && op->vjp;
+}
+
+// ---- rows ----
+
+START_TEST(row_is_complete) {
+  const td_op *op = td_op_at(_i);
+  ck_assert_ptr_nonnull(op->name);
+  ck_assert_ptr_eq(td_op_find(op->name), op);
+  ck_assert_msg(op->infer, "%s has no infer", op->name);
+  ck_assert_msg(!op->kernel != !op->view, "%s needs either kernel or view", op->name);
+  ck_assert_msg(!op->vjp != !op->no_gradient, "%s needs either vjp or no_gradient", op->name);
+  ck_assert_msg(op->doc && strlen(op->doc) > 10, "%s has no doc", op->name);
+  ck_assert_msg(op->flags & TD_HIDDEN || (op->example && strstr(op->example, "# ")), "%s has no example", op->name);
+  ck_assert_msg(op->samples && op->samples[0].shapes, "%s has no samples", op->name);
+  ck_assert_msg(sample_outputs(op) <= TD_OUTPUT_MAX, "%s has %d outputs", op->name, op->outputs);
+  for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind; i++) {
+    ck_assert_msg(op->params[i].name, "%s: parameter %d has no name", op->name, i);
+    ck_assert_msg(op->params[i].kind != TD_PARAM_CHOICE || op->params[i].choices, "%s: %s has no choices", op->name,
+                  op->params[i].name);
+  }
+}
+END_TEST
+
+START_TEST(row_has_a_sample_for_its_gradient) {
+  const td_op *op = td_op_at(_i);
+  bool some = !op->vjp;
+  for (int n = 0; op->samples && op->samples[n].shapes; n++) {
+    sample_call call = made(op, n, SAMPLE_PLAIN, -1);
+    for (int i = 0; i < call.in_count; i++) some |= is_checkable(op, &call) && call.in[i] && call.in[i]->size > 0;
+    sample_drop(&call);
+  }
+  ck_assert_msg(some, "%s: no sample has float64 inputs", op->name);
+}
+END_TEST
+
+// ---- gradients ----
+
+typedef struct bound {
+  const td_op *op;
+  const td_arg *args;
+} bound;
+
+static int apply_bound(td_context *c, void *argument, td_tensor *const *in, int in_count, td_tensor **out, int *out_count) {
+  const bound *b = argument;
+  int code = td_op_apply(c, b->op, in, in_count, b->args, out);
+  if (!code) *out_count = sample_outputs(b->op);
+  return code;
+}
+
+static void check_sample(const td_op *op, int n, enum sample_form form, int order) {
+  sample_call call = made(op, n, form, -1);
+  bound b = {op, call.args};
+  if (is_checkable(op, &call) &&
+      td_gradient_check(context, op->name, apply_bound, &b, call.in, call.in_count, 1e-5, 2e-6, order, NULL))
+    ck_abort_msg("sample %d (%s | %s): %s", n, op->samples[n].shapes, op->samples[n].args ? op->samples[n].args : "",
+                 context->error.message);
+  sample_drop(&call);
+}
+
+START_TEST(gradient_agrees_with_differences_to_second_order) {
+  const td_op *op = td_op_at(_i);
+  for (int n = 0; op->samples[n].shapes; n++) check_sample(op, n, SAMPLE_PLAIN, 2);
+}
+END_TEST
+
+START_TEST(gradient_of_strided_inputs_agrees_with_differences) {
+  const td_op *op = td_op_at(_i);
+  for (int n = 0; op->samples[n].shapes; n++) check_sample(op, n, SAMPLE_STRIDED, 1);
+}
+END_TEST
+
+// Runs the op and its gradient in all floating inputs; a diagnosed error is an answer.
+static void run_with_gradient(const td_op *op, const sample_call *call) {
+  td_tape *tape = td_tape_new(context, false, false);
+  td_tensor *out[TD_OUTPUT_MAX], *targets[TD_OUTPUT_MAX], *gradients[TD_INPUT_MAX];
+  td_source sources[TD_INPUT_MAX];
+  int target_count = 0, source_count = 0;
+  ck_assert_int_eq(td_tape_open(context, tape), TD_OK);
+  for (int i = 0; i < call->in_count; i++) {
+    if (!is_float(call->in[i])) continue;
+    ck_assert_int_eq(td_tape_watch(context, tape, call->in[i]), TD_OK);
+    sources[source_count++] = (td_source){.tensor = call->in[i]};
+  }
+  context->counter = 0;
+  int code = sample_run(context, op, call, out);
+  td_tape_close(context, tape);
+  ck_assert_msg(code != TD_ERROR_INTERNAL, "%s: %s", op->name, context->error.message);
+  for (int i = 0; i < sample_outputs(op) && !code; i++)
+    if (is_float(out[i])) targets[target_count++] = out[i];
+  if (!code && op->vjp && target_count && source_count) {
+    if (td_tape_gradient(context, tape, targets, target_count, NULL, sources, source_count, true, gradients))
+      ck_abort_msg("%s: %s", op->name, context->error.message);
+    for (int i = 0; i < source_count; i++) {
+      const td_tensor *x = sources[i].tensor, *g = gradients[i];
+      ck_assert_msg(g->dtype == x->dtype && td_shape_equal(g->rank, g->shape, x->rank, x->shape),
+                    "%s: a gradient has another shape or dtype than its input", op->name);
+      td_tensor_unref(gradients[i]);
+    }
+  }
+  if (!code) drop(op, out);
+  td_tape_unref(context, tape);
+}
+
+static void run_form(const td_op *op, enum sample_form form, int dtype) {
+  for (int n = 0; op->samples[n].shapes; n++) {
+    sample_call call = made(op, n, form, dtype);
+    run_with_gradient(op, &call);
+    sample_drop(&call);
+  }
+}
+
+START_TEST(empty_inputs_run_or_are_refused) { run_form(td_op_at(_i), SAMPLE_EMPTY, -1); }
+END_TEST
+
+START_TEST(scalar_inputs_run_or_are_refused) { run_form(td_op_at(_i), SAMPLE_SCALAR, -1); }
+END_TEST
+
+START_TEST(every_floating_dtype_runs) {
+  for (int dtype = TD_FLOAT16; dtype <= TD_FLOAT64; dtype++) run_form(td_op_at(_i), SAMPLE_PLAIN, dtype);
+}
+END_TEST
+
+// ---- values ----
+
+static void copy_storage(const td_tensor *t, char *bytes) { memcpy(bytes, t->storage->data, (size_t)t->storage->bytes); }
+
+START_TEST(inputs_are_left_alone) {
+  const td_op *op = td_op_at(_i);
+  for (int n = 0; op->samples[n].shapes; n++) {
+    sample_call call = made(op, n, SAMPLE_STRIDED, -1);
+    char *before[TD_INPUT_MAX] = {0};
+    for (int i = 0; i < call.in_count; i++) {
+      if (!call.in[i]) continue;
+      before[i] = td_memory_new((size_t)call.in[i]->storage->bytes);
+      copy_storage(call.in[i], before[i]);
+    }
+    run_with_gradient(op, &call);
+    for (int i = 0; i < call.in_count; i++) {
+      if (!call.in[i]) continue;
+      ck_assert_msg(!memcmp(before[i], call.in[i]->storage->data, (size_t)call.in[i]->storage->bytes),
+                    "%s, sample %d, changed input %d", op->name, n, i);
+      td_memory_free(before[i]);
+    }
+    sample_drop(&call);
+  }
+}
+END_TEST
+
+static bool near(double a, double b, double tolerance) {
+  if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
+  if (a == b) return true;
+  return fabs(a - b) <= tolerance * fmax(1, fmax(fabs(a), fabs(b)));
+}
+
+static void compare(const td_op *op, int n, td_tensor **a, td_tensor **b, double tolerance, const char *what) {
+  for (int i = 0; i < sample_outputs(op); i++) {
+    ck_assert_msg(td_shape_equal(a[i]->rank, a[i]->shape, b[i]->rank, b[i]->shape), "%s, sample %d: %s has another shape",
+                  op->name, n, what);
+    for (int64_t e = 0; e < a[i]->size; e++) {
+      double x = td_tensor_get_float(a[i], e), y = td_tensor_get_float(b[i], e);
+      ck_assert_msg(near(x, y, tolerance), "%s, sample %d: %s gives %.9g, not %.9g, in element %lld of output %d", op->name,
+                    n, what, y, x, (long long)e, i);
+    }
+  }
+}
+
+START_TEST(strided_inputs_give_the_same) {
+  const td_op *op = td_op_at(_i);
+  for (int n = 0; op->samples[n].shapes; n++) {
+    sample_call plain = made(op, n, SAMPLE_PLAIN, -1), strided = made(op, n, SAMPLE_STRIDED, -1);
+    td_tensor *a[TD_OUTPUT_MAX], *b[TD_OUTPUT_MAX];
+    run(op, n, &plain, a);
+    run(op, n, &strided, b);
+    compare(op, n, a, b, op->tolerance > 0 ? op->tolerance : 1e-12, "strided input");
+    drop(op, a);
+    drop(op, b);
+    sample_drop(&plain);
+    sample_drop(&strided);
+  }
+}
+END_TEST
+
+START_TEST(float32_is_near_float64) {
+  const td_op *op = td_op_at(_i);
+  for (int n = 0; op->samples[n].shapes; n++) {
+    sample_call exact = made(op, n, SAMPLE_PLAIN, -1), single = made(op, n, SAMPLE_PLAIN, TD_FLOAT32);
+    td_tensor *a[TD_OUTPUT_MAX], *b[TD_OUTPUT_MAX];
+    bool comparable = true;
+    for (int i = 0; i < exact.in_count; i++) comparable &= !is_float(exact.in[i]) || exact.in[i]->dtype == TD_FLOAT64;
+    if (comparable) {
+      run(op, n, &exact, a);
+      run(op, n, &single, b);
+      if (is_float(a[0])) compare(op, n, a, b, 1e-4, "float32");
+      drop(op, a);
+      drop(op, b);
+    }
+    sample_drop(&exact);
+    sample_drop(&single);
+  }
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("gradients");
+  TCase *rows = tcase_create("rows");
+  tcase_add_checked_fixture(rows, start, finish);
+  tcase_set_timeout(rows, 60);
+  int count = td_op_count();
+  tcase_add_loop_test(rows, row_is_complete, 0, count);
+  tcase_add_loop_test(rows, row_has_a_sample_for_its_gradient, 0, count);
+  tcase_add_loop_test(rows, gradient_agrees_with_differences_to_second_order, 0, count);
+  tcase_add_loop_test(rows, gradient_of_strided_inputs_agrees_with_differences, 0, count);
+  tcase_add_loop_test(rows, empty_inputs_run_or_are_refused, 0, count);
+  tcase_add_loop_test(rows, scalar_inputs_run_or_are_refused, 0, count);
+  tcase_add_loop_test(rows, every_floating_dtype_runs, 0, count);
+  tcase_add_loop_test(rows, inputs_are_left_alone, 0, count);
+  tcase_add_loop_test(rows, strided_inputs_give_the_same, 0, count);
+  tcase_add_loop_test(rows, float32_is_near_float64, 0, count);
+  suite_add_tcase(suite, rows);
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_NORMAL);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
