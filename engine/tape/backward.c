@@ -47,6 +47,23 @@ int td_tensor_set_grad(td_context *context, td_tensor *t, td_tensor *grad) {
   return code ? code : td_leaf_set_grad(context, (td_leaf *)t->origin, td_tensor_ref(grad));
 }
 
+// ---- refusals ----
+
+static int refuse(td_context *context, const char *what) {
+  td_error_set(context, TD_ERROR_STATE, "backward: %s", what);
+  td_error_hint(context, "compute it inside `with GradientTape():`, or set requires_grad = True before");
+  return TD_ERROR_STATE;
+}
+
+static int refuse_second(td_context *context, const td_record *record) {
+  char line[80];
+  td_place_describe(context, record->place, line, sizeof line);
+  td_error_set(context, TD_ERROR_STATE, "backward: an earlier backward() gave up what %s at %s had kept", record->op->name,
+               line);
+  td_error_hint(context, "use backward(retain_graph=True) the first time");
+  return TD_ERROR_STATE;
+}
+
 // ---- the records that a target depends on ----
 
 static int add_record(td_context *context, td_list *list, td_record *record) {
@@ -62,12 +79,14 @@ static void free_list(td_list *list) {
   td_memory_free(list->at);
 }
 
+// A record that an earlier backward() gave up has lost its parents: what lies behind it can't be known any more.
 static int collect(td_context *context, td_record *first, td_list *leaves, td_list *records) {
   uint64_t stamp = ++((td_tapes *)context->tapes)->stamp;
   int code = add_record(context, first->op ? records : leaves, first);
   first->stamp = stamp;
   for (int64_t n = 0; n < records->count && !code; n++) {
     const td_record *record = records->at[n];
+    if (record->spent) return refuse_second(context, record);
     for (int i = 0; i < record->in_count && !code; i++) {
       td_record *parent = record->parents[i];
       if (!parent || parent->stamp == stamp) continue;
@@ -144,21 +163,6 @@ static int add_to_leaf(td_pass *pass, td_record *record, td_tensor *cotangent) {
 
 // ---- backward() ----
 
-static int refuse(td_context *context, const char *what) {
-  td_error_set(context, TD_ERROR_STATE, "backward: %s", what);
-  td_error_hint(context, "compute it inside `with GradientTape():`, or set requires_grad = True before");
-  return TD_ERROR_STATE;
-}
-
-static int refuse_second(td_context *context, const td_record *record) {
-  char line[80];
-  td_place_describe(context, record->place, line, sizeof line);
-  td_error_set(context, TD_ERROR_STATE, "backward: an earlier backward() gave up what %s at %s had kept", record->op->name,
-               line);
-  td_error_hint(context, "use backward(retain_graph=True) the first time");
-  return TD_ERROR_STATE;
-}
-
 static bool wants(const td_record *leaf) {
   return leaf->variable ? td_variable_find(leaf->variable) != NULL : (leaf->origin.tapes & TD_LOOSE_BIT) != 0;
 }
@@ -201,8 +205,6 @@ static int pass_over(td_context *context, const td_list *leaves, const td_list *
   int code = td_pass_open(&pass, context, leaves, records);
   uint32_t *slots = NULL;
   if (!code) code = plan(&pass, leaves, target);
-  for (int64_t i = 0; i < pass.node_count && !code; i++)
-    if (pass.nodes[i].record->spent) code = refuse_second(context, pass.nodes[i].record);
   if (!code && !(slots = td_memory_new((size_t)leaves->count * sizeof *slots)))
     code = td_error_memory(context, "backward", leaves->count * (int64_t)sizeof *slots);
   if (!code) {
@@ -219,8 +221,7 @@ int td_backward(td_context *context, td_tensor *target, td_tensor *cotangent, bo
   if (!tapes) return context->error.code;
   td_record *last = (td_record *)target->origin;
   if (!last) return refuse(context, "this tensor was not recorded");
-  if (last->spent) return refuse_second(context, last);
-  if (last->op && !last->holders) return refuse(context, "the tape that recorded this tensor is gone");
+  if (last->op && !last->holders && !last->spent) return refuse(context, "the tape that recorded this tensor is gone");
   td_seed_warn(context, "backward", &target, &cotangent, 1);
   td_list leaves = {0}, records = {0};
   uint64_t hidden = tapes->hidden;
@@ -229,7 +230,7 @@ int td_backward(td_context *context, td_tensor *target, td_tensor *cotangent, bo
   int code = collect(context, last, &leaves, &records);
   if (!code) code = sort(context, &leaves);
   if (!code) code = sort(context, &records);
-  if (!code) code = pass_over(context, &leaves, &records, target, cotangent, retain_graph);
+  if (!code) code = pass_over(context, &leaves, &records, target, cotangent, retain_graph || create_graph);
   free_list(&leaves);
   free_list(&records);
   tapes->hidden = hidden;

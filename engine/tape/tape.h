@@ -64,7 +64,8 @@ int td_tape_gradient(td_context *context, td_tape *tape, td_tensor *const *targe
                      bool unconnected_zero, td_tensor **out);
 
 // PyTorch's habit: accumulates into grad of every tracked leaf Variable (and of tensors marked by td_tensor_require_grad).
-// Works on records of any tape or of the no-tape mode that requires_grad turns on. retain_graph false: records are dropped.
+// Works on records of any tape or of the no-tape mode that requires_grad turns on. retain_graph and create_graph
+// false: records are given up.
 int td_backward(td_context *context, td_tensor *target, td_tensor *cotangent, bool retain_graph, bool create_graph);
 int td_tensor_require_grad(td_context *context, td_tensor *t, bool on);  // t becomes a leaf that backward() fills
 bool td_tensor_requires_grad(const td_tensor *t);

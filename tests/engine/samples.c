@@ -59,6 +59,16 @@ static bool read_float(reader *r, double *value) {
   return true;
 }
 
+static bool read_number(reader *r, td_arg *arg) { // an int, or a float
+  char *end;
+  skip(r, "");
+  arg->i = strtoll(r->at, &end, 10);
+  arg->count = end == r->at || *end == '.' || *end == 'e';
+  if (arg->count) return read_float(r, &arg->f);
+  r->at = end;
+  return true;
+}
+
 static bool read_ints(reader *r, td_arg *arg) {
   bool tuple = skip(r, "(") || skip(r, "[");
   arg->count = 0;
@@ -99,6 +109,7 @@ static bool read_value(reader *r, const td_param *param, td_arg *arg) {
   case TD_PARAM_INT:
   case TD_PARAM_AXIS: return read_int(r, &arg->i);
   case TD_PARAM_FLOAT: return read_float(r, &arg->f);
+  case TD_PARAM_NUMBER: return read_number(r, arg);
   case TD_PARAM_BOOL: return read_bool(r, arg);
   case TD_PARAM_CHOICE: return read_choice(r, param, arg);
   case TD_PARAM_DTYPE: return read_dtype(r, arg);
