@@ -8,8 +8,8 @@
 #define TD_FAMILIES(X)                                                                                                 \
   X(td_family_arithmetic) X(td_family_power) X(td_family_bounds) X(td_family_bitwise) X(td_family_compare)             \
   X(td_family_exponential) X(td_family_trigonometric) X(td_family_activation) X(td_family_cast)                        \
-  X(td_family_reduce) X(td_family_matmul) X(td_family_shape) X(td_family_index) X(td_family_loss)                      \
-  X(td_family_random) X(td_family_optimizer)
+  X(td_family_reduce) X(td_family_matmul) X(td_family_shape) X(td_family_slice) X(td_family_join)                      \
+  X(td_family_create) X(td_family_softmax) X(td_family_loss)
 #define X(list) extern const td_op *const list[];
 TD_FAMILIES(X)
 #undef X
@@ -43,6 +43,7 @@ td_tensor *td_sigmoid(td_scope *s, td_tensor *x);
 td_tensor *td_cast(td_scope *s, td_tensor *x, uint8_t dtype);
 // reduce.c: axes NULL = all
 td_tensor *td_sum(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims);
+td_tensor *td_mean(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims);
 td_tensor *td_sum_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape); // undoes broadcasting; x itself when equal
 // matmul.c
 td_tensor *td_matmul(td_scope *s, td_tensor *a, td_tensor *b);
@@ -52,5 +53,12 @@ td_tensor *td_permute(td_scope *s, td_tensor *x, const int *axes);   // axes[x->
 td_tensor *td_swap_last(td_scope *s, td_tensor *x);                  // transposes the last two axes
 td_tensor *td_broadcast_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape);
 td_tensor *td_expand_axes(td_scope *s, td_tensor *x, const td_arg *axes, int rank); // reinserts axes of size 1 that a reduction of a rank-rank tensor removed
-td_tensor *td_slice_view(td_scope *s, td_tensor *x, const int64_t *start, const int64_t *step, const int64_t *size); // each x->rank numbers
+td_tensor *td_flip(td_scope *s, td_tensor *x, const td_arg *axes);
+// slice.c: each x->rank numbers
+td_tensor *td_slice_view(td_scope *s, td_tensor *x, const int64_t *start, const int64_t *step, const int64_t *size);
+// softmax.c
+td_tensor *td_softmax(td_scope *s, td_tensor *x, int64_t axis);
+td_tensor *td_log_softmax(td_scope *s, td_tensor *x, int64_t axis);
+// join.c
+td_tensor *td_concat(td_scope *s, td_tensor *a, td_tensor *b, int64_t axis);
 #endif

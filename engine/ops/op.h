@@ -25,11 +25,12 @@ enum td_param_kind {
   TD_PARAM_INTS,            // a tuple of ints
   TD_PARAM_DTYPE,           // td_arg.i is the td_dtype
   TD_PARAM_TEXT,            // short text (einsum's subscripts)
+  TD_PARAM_NUMBER,          // int or float, told apart: td_arg.count 0: an int in i; 1: a float in f
 };
 
 typedef struct td_arg {     // value of one parameter
   uint8_t given;            // 0: None
-  int32_t count;            // AXES, SHAPE, INTS: numbers in ints. For AXES with given = 0: all axes
+  int32_t count;            // AXES, SHAPE, INTS: numbers in ints. For AXES with given = 0: all axes. NUMBER: 1 for a float
   union {
     int64_t i;
     double f;
@@ -141,6 +142,7 @@ struct td_op {
   const char *source;       // where the formula is from; may be NULL
   const td_sample *samples; // ends at shapes == NULL
   double tolerance;         // relative, float64; 0 means 1e-12
+  uint8_t shown;            // outputs that the builtin gives back, 0: all; the others are there for the rule (a drawn mask)
 };
 
 // What dispatch calls after an op ran eagerly. engine/tape sets it in the context while anything may record.

@@ -1,0 +1,144 @@
+// Plain arrays from views, and loops over items cut for the pool.
+#include "engine/ops/flat.h"
+
+#include <string.h>
+
+#include "engine/base/memory.h"
+#include "engine/ops/index.h"
+#include "engine/ops/map.h"
+
+enum { GRAIN = 1 << 15 }; // units of work of a chunk: about 10 us
+
+bool td_view_is_flat(const td_view *view) {
+  int64_t stride = 1;
+  if (view->size <= 1) return true;
+  for (int i = view->rank; i-- > 0;) {
+    if (view->shape[i] == 1) continue;
+    if (view->strides[i] != stride) return false;
+    stride *= view->shape[i];
+  }
+  return true;
+}
+
+void td_view_of(td_view *view, const td_tensor *t) {
+  view->data = t->data;
+  view->size = t->size;
+  view->dtype = t->dtype;
+  view->rank = t->rank;
+  for (int i = 0; i < t->rank; i++) {
+    view->shape[i] = t->shape[i];
+    view->strides[i] = t->strides[i];
+  }
+}
+
+void td_view_permute(td_view *out, const td_view *view, const int *axes) {
+  *out = (td_view){.data = view->data, .size = view->size, .dtype = view->dtype, .rank = view->rank};
+  for (int i = 0; i < view->rank; i++) {
+    out->shape[i] = view->shape[axes[i]];
+    out->strides[i] = view->strides[axes[i]];
+  }
+}
+
+void td_view_broadcast(td_view *out, const td_view *view, int rank, const int64_t *shape) {
+  *out = (td_view){.data = view->data, .size = td_shape_size(rank, shape), .dtype = view->dtype, .rank = (uint8_t)rank};
+  for (int i = 0; i < rank; i++) {
+    int from = i - (rank - view->rank);
+    out->shape[i] = shape[i];
+    out->strides[i] = from < 0 || view->shape[from] == 1 ? 0 : view->strides[from];
+  }
+}
+
+int td_flat_open(const td_call *call, const td_view *view, uint8_t dtype, td_flat *flat) {
+  int bytes = td_dtype_bytes(view->dtype), wanted = td_dtype_bytes(dtype);
+  bool dense = td_view_is_flat(view);
+  *flat = (td_flat){.data = view->data};
+  if (dense && dtype == view->dtype) return TD_OK;
+  int64_t largest = view->size * (dense ? wanted : bytes);
+  char *copy = flat->owned = td_memory_new((size_t)largest);
+  if (!copy) return td_error_memory(call->context, call->op->name, largest);
+  flat->data = copy;
+  if (!dense) td_elements_copy(call->context->pool, copy, view->data, bytes, view->rank, view->shape, view->strides);
+  if (dtype == view->dtype) return TD_OK;
+  if (dense) {
+    td_cast_run(copy, dtype, view->data, view->dtype, bytes, view->size, false);
+    return TD_OK;
+  }
+  char *cast = td_memory_new((size_t)(view->size * wanted));
+  if (cast) td_cast_run(cast, dtype, copy, view->dtype, bytes, view->size, false);
+  td_memory_free(copy);
+  flat->data = flat->owned = cast;
+  return cast ? TD_OK : td_error_memory(call->context, call->op->name, view->size * wanted);
+}
+
+void td_flat_close(td_flat *flat) {
+  td_memory_free(flat->owned);
+  flat->owned = NULL;
+}
+
+static void axes_last(int rank, int axis, int *axes) {
+  for (int i = 0; i < rank; i++) axes[i] = i < axis ? i : i + 1 < rank ? i + 1 : axis;
+}
+
+int td_lines_open(const td_call *call, int axis, uint8_t dtype, td_lines *lines) {
+  const td_view *in = &call->in[0], *out = &call->out[0];
+  int axes[TD_RANK_MAX];
+  td_view turned;
+  axes_last(in->rank, axis, axes);
+  td_view_permute(&turned, in, axes);
+  *lines = (td_lines){.length = in->rank ? in->shape[axis] : 1};
+  lines->count = lines->length ? in->size / lines->length : 0;
+  int code = td_flat_open(call, &turned, dtype, &lines->flat);
+  if (code) return code;
+  lines->in = lines->flat.data;
+  lines->out = out->data;
+  td_view_permute(&turned, out, axes);
+  if (td_view_is_flat(&turned)) return TD_OK;
+  int64_t bytes = out->size * td_dtype_bytes(out->dtype);
+  lines->out = lines->owned = td_memory_new((size_t)bytes);
+  if (lines->out) return TD_OK;
+  td_flat_close(&lines->flat);
+  return td_error_memory(call->context, call->op->name, bytes);
+}
+
+void td_lines_close(const td_call *call, int axis, td_lines *lines) {
+  const td_view *out = &call->out[0];
+  if (lines->owned) { // axis of the result is the last of lines->out
+    td_view back;
+    int axes[TD_RANK_MAX];
+    axes_last(out->rank, axis, axes);
+    td_view_permute(&back, out, axes);
+    int64_t strides[TD_RANK_MAX], stride = 1;
+    for (int i = back.rank; i-- > 0;) {
+      strides[i] = stride;
+      stride *= back.shape[i];
+    }
+    td_elements_place(out->data, back.strides, lines->owned, strides, td_dtype_bytes(out->dtype), back.rank, back.shape);
+  }
+  td_memory_free(lines->owned);
+  td_flat_close(&lines->flat);
+}
+
+typedef struct ranges {
+  int64_t count, per_chunk;
+  td_range *work;
+  void *argument;
+} ranges;
+
+static void range_chunk(void *argument, int64_t chunk) {
+  const ranges *r = argument;
+  int64_t first = chunk * r->per_chunk, last = first + r->per_chunk;
+  r->work(r->argument, first, last < r->count ? last : r->count);
+}
+
+void td_ranges_run(td_pool *pool, int64_t count, int64_t cost, td_range *work, void *argument) {
+  ranges r = {count, cost > 0 ? GRAIN / cost : GRAIN, work, argument};
+  if (r.per_chunk < 1) r.per_chunk = 1;
+  if (count <= 0) return;
+  td_pool_run(pool, (count + r.per_chunk - 1) / r.per_chunk, range_chunk, &r);
+}
+
+td_arg td_ints_arg(int count, const int64_t *numbers) {
+  td_arg arg = {.given = 1, .count = count};
+  for (int i = 0; i < count; i++) arg.ints[i] = numbers[i];
+  return arg;
+}
