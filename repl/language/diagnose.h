@@ -8,7 +8,7 @@ typedef struct td_call_site { td_place place; uint32_t end; char function[48]; }
 typedef struct td_report {  // hangs on an exception; owned by it
   td_place place;           // begin of the span
   uint32_t end;             // its end in the same script
-  char hint[480];           // "{0}" and "{1}" stand for the source text (or name) of tensor argument 0 and 1
+  char hint[480];           // names of operands that stand in an expression ("b.T fits") are shown as their source text
   bool engine;              // message is the engine's and begins with the op's name: the class isn't shown before it
   td_operand operands[6];
   char expressions[6][48];  // source text of the operand ("w2"), or empty: argument's name is shown
@@ -20,12 +20,10 @@ typedef struct td_report {  // hangs on an exception; owned by it
 // Whole text of an exception, as in DESIGN section 3. Ends with a newline.
 void td_diagnose(td_interpreter *, td_value exception, td_text *text);
 void td_diagnose_syntax(const td_script *script, const td_diagnostic *diagnostic, td_text *text);
-// The report of an exception, made empty when it has none; owned by the exception, freed with td_memory_free. NULL: no memory.
-td_report *td_report_of(td_exception *exception);
-// Copies operands and hint of an engine's error and marks the report as the engine's.
-void td_report_engine(td_exception *exception, const td_error *error);
-// Notes where exception arose: span of node (NULL: the frame's running call), call path of the frames, source texts of the
-// operands. Does nothing when the place is known already, so it may be called at each node that an exception leaves.
+// Marks the report as the engine's and finds the source texts of its operands in the frame's running call or operation.
+void td_report_name_operands(td_interpreter *, td_report *report);
+// Notes where exception arose: span of node (NULL: the frame's running call), call path of the frames. Makes the report
+// (td_memory_free frees it); does nothing when the place is known already.
 void td_report_fill(td_interpreter *, td_exception *exception, const td_node *node);
 // What another language's word is called here ("null": "None"), else the nearest of the candidates to word (edit distance,
 // case, underscores); NULL: none is near enough. Candidates are a list of str; the result lives as long as they do.

@@ -54,7 +54,7 @@ static const struct { uint32_t character; const char *name, *hint; } strangers[]
 void td_lexer_add(td_lexer *lexer, int kind, uint32_t begin, uint32_t end) {
   td_tokens *tokens = lexer->tokens;
   if (tokens->count == tokens->capacity) {
-    uint32_t capacity = tokens->capacity ? tokens->capacity * 2 : 64;
+    uint32_t capacity = tokens->capacity ? tokens->capacity * 2 : lexer->length / 4 + 16;
     td_token *items = capacity < INT32_MAX ? td_memory_resize(tokens->items, capacity * sizeof *items) : NULL;
     if (!items) {
       lexer->no_memory = lexer->stopped = true;
@@ -105,7 +105,7 @@ static bool is_letter(uint32_t c) { // beyond ASCII: all but the blocks of punct
 }
 
 static bool is_plain(unsigned char c) { // in a name, not counting digits
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  return (unsigned)((c | 0x20) - 'a') < 26 || c == '_';
 }
 
 static bool is_digit(unsigned char c) { return c >= '0' && c <= '9'; }
@@ -127,11 +127,26 @@ static uint64_t word_key(const char *text, uint32_t length) { // of a word of at
   return key;
 }
 
+static uint32_t word_hash(uint64_t key) { return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 57); } // below TD_KEYWORD_TABLE
+
+static void fill_tables(td_lexer *lexer) {
+  for (int kind = TD_TOKEN_FALSE; kind < TD_TOKEN_COUNT; kind++) {
+    const char *spelling = td_token_rows[kind].spelling;
+    uint64_t key = lexer->words[kind - TD_TOKEN_FALSE] = word_key(spelling, (uint32_t)strlen(spelling));
+    uint32_t at = word_hash(key);
+    while (lexer->keywords[at]) at = (at + 1) % TD_KEYWORD_TABLE;
+    lexer->keywords[at] = (uint8_t)kind;
+  }
+  for (int kind = TD_TOKEN_FALSE - 1; kind >= TD_TOKEN_POWER_EQUAL; kind--) {
+    lexer->operators[(unsigned char)td_token_rows[kind].spelling[0]] = (uint8_t)kind;
+  }
+}
+
 static int keyword_kind(const td_lexer *lexer, const char *text, uint32_t length) {
   if (length < 2 || length > 8) return TD_TOKEN_NAME;
   uint64_t key = word_key(text, length);
-  for (int i = 0; i < TD_TOKEN_COUNT - TD_TOKEN_FALSE; i++) {
-    if (lexer->keywords[i] == key) return TD_TOKEN_FALSE + i;
+  for (uint32_t at = word_hash(key); lexer->keywords[at]; at = (at + 1) % TD_KEYWORD_TABLE) {
+    if (lexer->words[lexer->keywords[at] - TD_TOKEN_FALSE] == key) return lexer->keywords[at];
   }
   return TD_TOKEN_NAME;
 }
@@ -145,7 +160,9 @@ static bool is_prefix(const char *text, uint32_t length) { // of a string: r b u
 
 static void lex_name(td_lexer *lexer) {
   uint32_t begin = lexer->at, size;
-  while (td_lexer_is_name(lexer, lexer->at, &size)) lexer->at += size;
+  do {
+    while (is_plain((unsigned char)lexer->text[lexer->at]) || is_digit((unsigned char)lexer->text[lexer->at])) lexer->at++;
+  } while (td_lexer_is_name(lexer, lexer->at, &size) && (lexer->at += size));
   uint32_t length = lexer->at - begin;
   char next = lexer->text[lexer->at];
   if ((next == '"' || next == '\'') && is_prefix(lexer->text + begin, length)) {
@@ -356,7 +373,8 @@ static void lex_operator(td_lexer *lexer) {
   const char *text = lexer->text + lexer->at;
   int32_t top = lexer->bracket_count - 1;
   bool in_field = top >= 0 && lexer->brackets[top].field;
-  for (int kind = TD_TOKEN_POWER_EQUAL; kind < TD_TOKEN_FALSE; kind++) {
+  int first = (signed char)text[0] >= 0 ? lexer->operators[(unsigned char)text[0]] : 0;
+  for (int kind = first ? first : TD_TOKEN_FALSE; kind < TD_TOKEN_FALSE; kind++) {
     const char *spelling = td_token_rows[kind].spelling;
     if (spelling[0] != text[0]) continue;
     size_t size = strlen(spelling);
@@ -428,10 +446,7 @@ bool td_lexer_run(const td_script *script, td_tokens *tokens) {
   lexer->length = script->length;
   lexer->tokens = tokens;
   lexer->line_begins = true;
-  for (int i = 0; i < TD_TOKEN_COUNT - TD_TOKEN_FALSE; i++) {
-    const char *spelling = td_token_rows[TD_TOKEN_FALSE + i].spelling;
-    lexer->keywords[i] = word_key(spelling, (uint32_t)strlen(spelling));
-  }
+  fill_tables(lexer);
   check_bytes(lexer);
   if (lexer->length >= 3 && memcmp(lexer->text, "\xef\xbb\xbf", 3) == 0) lexer->at = 3;
   while (!lexer->stopped) {

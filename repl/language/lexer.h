@@ -5,6 +5,7 @@
 #include "repl/language/token.h"
 
 enum { TD_NESTING_MAX = 200 }; // brackets, blocks, expressions within each other
+enum { TD_KEYWORD_TABLE = 128 };
 
 typedef struct td_tokens {
   td_token *items;          // owned
@@ -29,7 +30,9 @@ typedef struct td_lexer {
   struct { int32_t token; char open; bool field, spec; } brackets[TD_NESTING_MAX]; // field: { of an f-string; spec: after its :
   struct { uint32_t column, spaces; } indents[TD_NESTING_MAX + 1]; // spaces: with tabs counted as one
   struct { uint32_t begin; int32_t level; char quote; bool triple, raw; } fstrings[TD_NESTING_MAX]; // level: brackets around it
-  uint64_t keywords[TD_TOKEN_COUNT - TD_TOKEN_FALSE];
+  uint64_t words[TD_TOKEN_COUNT - TD_TOKEN_FALSE]; // spelling of each keyword in one number
+  uint8_t keywords[TD_KEYWORD_TABLE];              // hash table: kinds; 0: free
+  uint8_t operators[128];                          // first row of an operator that begins with the character; 0: none
 } td_lexer;
 
 void td_lexer_add(td_lexer *lexer, int kind, uint32_t begin, uint32_t end);

@@ -212,16 +212,20 @@ static bool is_hidden(uint32_t c) { // would act on the terminal, or on the orde
          c == 0x200e || c == 0x200f || c == 0x2028 || c == 0x2029;
 }
 
+static int print_hidden(td_text *text, uint32_t c) {
+  if (text) td_text_print(text, c > 0xff ? "\\u%04x" : "\\x%02x", (unsigned)c);
+  return c > 0xff ? 6 : 4;
+}
+
 int td_source_print(td_text *text, const char *bytes, size_t length) {
   int columns = 0;
   for (size_t at = 0; at < length;) {
     uint32_t c = (unsigned char)bytes[at];
     int size = td_source_decode(bytes + at, length - at, &c);
     if (!size || is_hidden(c)) {
-      td_text_print(text, c > 0xff ? "\\u%04x" : "\\x%02x", (unsigned)c);
-      columns += c > 0xff ? 6 : 4;
+      columns += print_hidden(text, c);
     } else {
-      td_text_add_bytes(text, bytes + at, (size_t)size);
+      if (text) td_text_add_bytes(text, bytes + at, (size_t)size);
       columns += td_source_width(c);
     }
     at += size ? (size_t)size : 1;

@@ -35,6 +35,6 @@ int td_source_width(uint32_t character);
 // Decodes the character at text[0..length); returns its bytes, or 0 when they are not UTF-8.
 int td_source_decode(const char *text, size_t length, uint32_t *character);
 // Adds text for a terminal: control characters (newline and tab too), bidirectional marks and broken bytes become visible
-// ("\\x1b"). Returns the columns added.
+// ("\\x1b"). Returns the columns added. text NULL: counts only.
 int td_source_print(td_text *text, const char *bytes, size_t length);
 #endif
