@@ -171,11 +171,31 @@ static double seconds_now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+// The builtin list In holds the text of every numbered cell, by number.
+static void note_cell(td_interpreter *I, const char *text, size_t length, int32_t number) {
+  td_str *name = td_str_intern(I, "In", 2);
+  td_value cells = name ? td_builtin_find(I, name) : TD_NIL;
+  if (name) td_unref(td_from(name));
+  if (td_is_nil(cells)) {
+    td_clear_raised(I);
+    cells = td_from(td_list_new(I, 16));
+    if (td_is_nil(cells) || !td_builtin_define(I, "In", td_ref(cells))) return;
+  }
+  td_list *list = td_as_list(cells);
+  td_value cell = td_from(td_str_new(I, text, length)), empty = td_from(td_str_new(I, "", 0));
+  while (list->count < number && !td_is_nil(empty) && td_list_append(I, list, empty)) continue;
+  if (!td_is_nil(cell)) td_list_append(I, list, cell);
+  td_unref(cell);
+  td_unref(empty);
+  td_unref(cells);
+}
+
 td_run_result td_session_cell(td_interpreter *I, const char *text, size_t length, const td_run_options *options) {
   td_event started = {.kind = TD_EVENT_CELL_STARTED, .cell = options->cell, .text = text, .length = length};
   I->sink->emit(I->sink->owner, &started);
   double start = seconds_now();
   I->cell = options->cell;
+  note_cell(I, text, length, options->cell);
   td_run_result result = td_run(I, I->main, text, length, options);
   td_output_flush(I);
   td_event finished = {.kind = TD_EVENT_CELL_FINISHED, .cell = options->cell, .status = result, .seconds = seconds_now() - start};
