@@ -112,6 +112,7 @@ bool td_range_make(td_interpreter *, int64_t start, int64_t stop, int64_t step, 
 // ---- what td_builtins_register puts together ----
 bool td_builtin_types_register(td_interpreter *);      // builtin_type.c: int, float, str, list ... as classes
 bool td_builtin_functions_register(td_interpreter *);  // builtin_function.c
+bool td_builtin_numbers_register(td_interpreter *);    // builtin_number.c
 bool td_math_register(td_interpreter *);               // module_math.c
 bool td_time_register(td_interpreter *);               // module_time.c
 #endif
