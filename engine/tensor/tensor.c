@@ -61,12 +61,17 @@ static td_tensor *tensor_head(td_context *context, uint8_t dtype, int rank, cons
     td_error_memory(context, "tensor", (int64_t)sizeof *t);
     return NULL;
   }
-  memset(t, 0, sizeof *t);
-  atomic_init(&t->refs, 1);
+  atomic_init(&t->refs, 1); // field by field: clearing the struct at once takes longer than all the rest
   t->dtype = dtype;
   t->rank = (uint8_t)rank;
+  t->flags = t->output = 0;
   t->size = size;
+  t->data = NULL;
+  t->storage = NULL;
+  t->origin = NULL;
   t->place = context->place;
+  memset(t->shape, 0, sizeof t->shape);
+  memset(t->strides, 0, sizeof t->strides);
   for (int i = 0; i < rank; i++) t->shape[i] = shape[i];
   return t;
 }

@@ -4,9 +4,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -279,6 +281,18 @@ START_TEST(append_adds) {
 }
 END_TEST
 
+START_TEST(append_that_breaks_off_leaves_nothing) {
+  ck_assert_int_eq(save("log", "kept\n"), TD_OK);
+  signal(SIGXFSZ, SIG_IGN);
+  struct rlimit limit = {8, RLIM_INFINITY}; // room for three bytes more
+  ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  ck_assert_int_eq(td_file_append(context, "log", "more than that\n", 15), TD_ERROR_FILE);
+  limit.rlim_cur = RLIM_INFINITY;
+  ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  ck_assert(holds("log", "kept\n"));
+}
+END_TEST
+
 START_TEST(appends_of_two_processes_stay_whole) {
   char line[200];
   pid_t child = fork();
@@ -321,6 +335,7 @@ int main(void) {
   tcase_add_test(tests, signals_are_ridden_out);
   tcase_add_test(tests, memory_fails_in_every_call);
   tcase_add_test(tests, append_adds);
+  tcase_add_test(tests, append_that_breaks_off_leaves_nothing);
   tcase_add_test(tests, appends_of_two_processes_stay_whole);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_ENV);

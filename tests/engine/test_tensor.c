@@ -453,6 +453,8 @@ START_TEST(prints_long_rows_and_summaries) {
   prints(td_tensor_ref(t), -1, NULL,
          "[ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15, 16, 17,\n"
          " 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29]");
+  prints(td_tensor_zeros(context, TD_UINT8, 1, SHAPE(26)), 1000, NULL, // 75 columns are used up
+         "[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,\n 0]");
   td_tensor *wide = td_tensor_view(context, t, 2, SHAPE(8, 7), SHAPE(3, 1), 0);
   prints(wide, 50, NULL,
          "[[ 0,  1,  2, ...,  4,  5,  6],\n [ 3,  4,  5, ...,  7,  8,  9],\n [ 6,  7,  8, ..., 10, 11, 12],\n ...,\n"
@@ -485,6 +487,16 @@ static td_tensor *everything(void) { // NULL when any allocation failed
   if (a) b = td_tensor_view(context, a, 2, SHAPE(40, 30), SHAPE(1, 40), 0);
   if (b) c = td_tensor_contiguous(context, b);
   if (c) d = td_tensor_alias(context, c);
+  if (d) d->origin = td_memory_new_zero(sizeof *d->origin);
+  if (d && !d->origin) {
+    td_error_memory(context, "origin", (int64_t)sizeof *d->origin);
+    td_tensor_unref(d);
+    d = NULL;
+  }
+  if (d) {
+    atomic_init(&d->origin->refs, 1);
+    d->origin->release = release_origin;
+  }
   td_variable *v = d ? td_variable_new(context, d, "weights", true) : NULL;
   td_tensor *one = v ? td_tensor_from_int(context, 1, TD_INT64) : NULL;
   if (v) td_variable_unref(v);
