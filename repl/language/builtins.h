@@ -72,7 +72,7 @@ bool td_index_resolve(td_interpreter *, td_value key, int64_t length, const char
 bool td_slice_bounds(td_interpreter *, td_value start, td_value stop, int64_t length, int64_t *first, int64_t *last); // (start, end) arguments of find, index
 bool td_passes_on(td_value other);                                    // another type's value that may know the operation (tensor, instance)
 td_value td_repeat_refused(td_interpreter *, td_value count);         // TypeError "can't multiply sequence by non-int of type ..."
-bool td_list_reserve(td_interpreter *, td_list *list, int64_t count);
+bool td_list_room(td_interpreter *, td_list *list, int64_t count);
 td_value td_list_from(td_interpreter *, td_value iterable);           // a new list
 td_value td_tuple_from(td_interpreter *, td_value iterable);          // a tuple as it is, else a new one
 td_value td_sequence_compare(td_interpreter *, int comparison, td_value a, td_value b); // two lists or two tuples

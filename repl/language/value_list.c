@@ -4,14 +4,14 @@
 
 td_list *td_list_new(td_interpreter *I, int64_t capacity) {
   td_list *list = td_object_new(I, &td_list_type, sizeof *list);
-  if (list && capacity > 0 && !td_list_reserve(I, list, capacity)) {
+  if (list && capacity > 0 && !td_list_room(I, list, capacity)) {
     td_unref(td_from(list));
     return NULL;
   }
   return list;
 }
 
-bool td_list_reserve(td_interpreter *I, td_list *list, int64_t count) {
+bool td_list_room(td_interpreter *I, td_list *list, int64_t count) {
   if (count <= list->capacity) return true;
   int64_t capacity = list->capacity + list->capacity / 2 + 4;
   if (capacity < count) capacity = count;
@@ -27,7 +27,7 @@ bool td_list_reserve(td_interpreter *I, td_list *list, int64_t count) {
 }
 
 bool td_list_append(td_interpreter *I, td_list *list, td_value item) {
-  if (list->count == list->capacity && !td_list_reserve(I, list, list->count + 1)) return false;
+  if (list->count == list->capacity && !td_list_room(I, list, list->count + 1)) return false;
   list->items[list->count++] = td_ref(item);
   return true;
 }
@@ -73,7 +73,7 @@ static bool splice(td_interpreter *I, td_list *list, int64_t at, int64_t removed
     td_raise_memory(I);
     return false;
   }
-  if (!td_list_reserve(I, list, new_count)) {
+  if (!td_list_room(I, list, new_count)) {
     if (old != few) td_memory_free(old);
     return false;
   }
@@ -235,7 +235,7 @@ static bool extend(td_interpreter *I, td_list *list, td_value iterable) {
   if (!td_is(iterable, &td_list_type)) return td_to_list(I, iterable, list);
   td_list *other = td_as_list(iterable); // may be the list itself
   int64_t count = other->count;
-  if (!td_list_reserve(I, list, list->count + count)) return false;
+  if (!td_list_room(I, list, list->count + count)) return false;
   for (int64_t i = 0; i < count; i++) list->items[list->count + i] = td_ref(other->items[i]);
   list->count += count;
   return true;
@@ -249,7 +249,7 @@ static td_value list_in_place(td_interpreter *I, int op, td_value a, td_value b)
   int64_t once = list->count, count, times = b.i < 0 ? 0 : b.i;
   if (__builtin_mul_overflow(once, times, &count)) return td_raise_memory(I);
   if (times == 0) list_release(a.o);
-  else if (!td_list_reserve(I, list, count)) return TD_NIL;
+  else if (!td_list_room(I, list, count)) return TD_NIL;
   for (int64_t i = once; i < count; i++) list->items[i] = td_ref(list->items[i - once]);
   list->count = count;
   return td_ref(a);
