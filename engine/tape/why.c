@@ -27,7 +27,7 @@ typedef struct search {
 typedef struct line { char text[80]; } line;
 
 static line line_of(const search *s, td_place place) {
-  line l;
+  line l = {""};
   td_place_describe(s->context, place, l.text, sizeof l.text);
   return l;
 }
