@@ -58,8 +58,8 @@ static int refuse(td_context *context, const char *what) {
 static int refuse_second(td_context *context, const td_record *record) {
   char line[80];
   td_place_describe(context, record->place, line, sizeof line);
-  td_error_set(context, TD_ERROR_STATE, "backward: an earlier backward() gave up what %s at %s had kept", record->op->name,
-               line);
+  td_error_set(context, TD_ERROR_STATE, "backward: an earlier backward() gave up what %s at %s had kept",
+               record->op->name, line);
   td_error_hint(context, "use backward(retain_graph=True) the first time");
   return TD_ERROR_STATE;
 }
@@ -108,7 +108,8 @@ static int sort(td_context *context, td_list *list) { // by serial; bottom-up, s
   if (!spare) return td_error_memory(context, "backward", count * (int64_t)sizeof *spare);
   for (int64_t width = 1; width < count; width *= 2) {
     for (int64_t low = 0; low < count; low += 2 * width) {
-      int64_t middle = low + width < count ? low + width : count, high = middle + width < count ? middle + width : count;
+      int64_t middle = low + width < count ? low + width : count,
+              high = middle + width < count ? middle + width : count;
       merge(to, from, low, middle, high);
     }
     td_record **swap = from;
@@ -140,8 +141,10 @@ static void warn_stale(td_context *context, const td_list *leaves, const uint32_
   if (!first) return;
   char more[40] = "";
   if (others) snprintf(more, sizeof more, " and %d others", others);
-  td_tape_warn(context, "backward: the grad of %s%s still holds an earlier backward's; the new one is added to it. "
-               "Clear it first with zero_grad()", name_of(first), more);
+  td_tape_warn(context,
+               "backward: the grad of %s%s still holds an earlier backward's; the new one is added to it. "
+               "Clear it first with zero_grad()",
+               name_of(first), more);
 }
 
 static td_tensor *sum_of(td_pass *pass, td_tensor *grad, td_tensor *cotangent) { // new reference

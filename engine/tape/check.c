@@ -10,10 +10,10 @@ typedef struct level {
   const char *name;
   td_check_function *f;
   void *argument;
-  int in_count;                       // of f; cotangents of floating outputs follow in the level above
-  int order, left;                    // this one, and how many from here on
+  int in_count; // of f; cotangents of floating outputs follow in the level above
+  int order, left; // this one, and how many from here on
   double eps, tolerance;
-  uint64_t counter;                   // random state that each call starts from
+  uint64_t counter; // random state that each call starts from
   td_text *report;
 } level;
 
@@ -99,8 +99,8 @@ static int evaluate(td_context *context, const level *l, td_tensor *const *in, d
 }
 
 // Copies input k, moves one element by step, and evaluates.
-static int evaluate_moved(td_context *context, const level *l, td_tensor *const *in, int k, int64_t element, double step,
-                          double *value) {
+static int evaluate_moved(td_context *context, const level *l, td_tensor *const *in, int k, int64_t element,
+                          double step, double *value) {
   td_tensor *moved[TD_CHECK_MAX];
   memcpy(moved, in, (size_t)l->in_count * sizeof *moved);
   moved[k] = td_tensor_new(context, TD_FLOAT64, in[k]->rank, in[k]->shape);
@@ -115,8 +115,8 @@ static int evaluate_moved(td_context *context, const level *l, td_tensor *const 
 
 static int differ(td_context *context, const level *l, int k, int64_t element, double gradient, double difference) {
   td_error_set(context, TD_ERROR_GRADIENT,
-               "gradcheck: %s, order %d: in input %d, element %lld, the gradient is %.12g and the difference %.12g", l->name,
-               l->order, k, (long long)element, gradient, difference);
+               "gradcheck: %s, order %d: in input %d, element %lld, the gradient is %.12g and the difference %.12g",
+               l->name, l->order, k, (long long)element, gradient, difference);
   if (l->report) td_text_add(l->report, context->error.message);
   return TD_ERROR_GRADIENT;
 }
@@ -136,7 +136,8 @@ static int compare_input(td_context *context, const level *l, td_tensor *const *
 
 // ---- levels ----
 
-static int make_cotangents(td_context *context, const level *l, td_tensor *const *in, td_tensor **cotangents, int *count) {
+static int make_cotangents(td_context *context, const level *l, td_tensor *const *in, td_tensor **cotangents,
+                           int *count) {
   outputs y;
   *count = 0;
   int code = call(context, l, in, &y);
@@ -144,7 +145,8 @@ static int make_cotangents(td_context *context, const level *l, td_tensor *const
   for (int i = 0; i < y.count && !code; i++) {
     if (!is_float(y.at[i])) continue;
     if (l->in_count + *count == TD_CHECK_MAX)
-      code = td_error_set(context, TD_ERROR_VALUE, "gradcheck: %s: more than %d inputs and outputs", l->name, TD_CHECK_MAX);
+      code = td_error_set(context, TD_ERROR_VALUE, "gradcheck: %s: more than %d inputs and outputs", l->name,
+                          TD_CHECK_MAX);
     td_tensor *c = code ? NULL : td_tensor_new(context, TD_FLOAT64, y.at[i]->rank, y.at[i]->shape);
     if (!c) {
       code = context->error.code;
@@ -196,7 +198,8 @@ int td_gradient_check(td_context *context, const char *name, td_check_function *
     if (is_float(in[i]) && in[i]->dtype != TD_FLOAT64)
       code = td_error_set(context, TD_ERROR_DTYPE, "gradcheck: %s: input %d is %s; differences need float64", name, i,
                           td_dtype_name(in[i]->dtype));
-    else if (in[i] && !(own[i] = td_tensor_alias(context, in[i]))) code = context->error.code; // watched, so not the caller's
+    else if (in[i] && !(own[i] = td_tensor_alias(context, in[i])))
+      code = context->error.code; // watched, so not the caller's
   }
   uint64_t counter = context->counter;
   level first = {name, f, argument, in_count, 1, order, eps, tolerance, counter, report};

@@ -59,7 +59,8 @@ static bool told(td_tapes *tapes, td_place place) { // remembers the place
   return false;
 }
 
-void td_seed_warn(td_context *context, const char *who, td_tensor *const *targets, td_tensor *const *cotangents, int count) {
+void td_seed_warn(td_context *context, const char *who, td_tensor *const *targets, td_tensor *const *cotangents,
+                  int count) {
   int64_t outputs = 0;
   int summed = 0, last = 0;
   for (int i = 0; i < count; i++) {
@@ -81,8 +82,8 @@ void td_seed_warn(td_context *context, const char *who, td_tensor *const *target
 // ---- gradient() ----
 
 typedef struct wish { // a source, and where its cotangent is found
-  uint64_t variable;  // 0: a tensor
-  int64_t index;      // of a tensor's record in the pass; -1: not on this tape
+  uint64_t variable; // 0: a tensor
+  int64_t index; // of a tensor's record in the pass; -1: not on this tape
   uint32_t slot;
   int source;
 } wish;
@@ -91,10 +92,10 @@ typedef struct inquiry { // one call of gradient()
   td_pass pass;
   const td_source *sources;
   int source_count;
-  wish *wishes;          // Variables first, by id; then tensors
+  wish *wishes; // Variables first, by id; then tensors
   int variable_count;
-  uint32_t *leaf_slots;  // of leaves that are sources' Variables; others TD_NO_SLOT
-  int *leaf_wishes;      // first wish of that leaf's Variable
+  uint32_t *leaf_slots; // of leaves that are sources' Variables; others TD_NO_SLOT
+  int *leaf_wishes; // first wish of that leaf's Variable
   int64_t leaf_count;
 } inquiry;
 
@@ -206,9 +207,8 @@ static void collect_tensors(inquiry *q, td_tensor **out) {
 // What a user gets is a tensor of its own: not one that another source got too, and not the stretched view of one number.
 td_tensor *td_result_own(td_context *context, td_tensor *t) {
   bool shared = atomic_load_explicit(&t->refs, memory_order_relaxed) > 1;
-  td_tensor *own = t->origin || td_tensor_is_contiguous(t)
-                       ? (shared ? td_tensor_alias(context, t) : td_tensor_ref(t))
-                       : td_tensor_contiguous(context, t);
+  td_tensor *own = t->origin || td_tensor_is_contiguous(t) ? (shared ? td_tensor_alias(context, t) : td_tensor_ref(t))
+                                                           : td_tensor_contiguous(context, t);
   if (own && own != t && t->origin) {
     own->origin = td_origin_ref(t->origin);
     own->output = t->output;
@@ -217,7 +217,8 @@ td_tensor *td_result_own(td_context *context, td_tensor *t) {
   return own;
 }
 
-static int finish(td_context *context, const td_source *sources, int source_count, bool unconnected_zero, td_tensor **out) {
+static int finish(td_context *context, const td_source *sources, int source_count, bool unconnected_zero,
+                  td_tensor **out) {
   for (int i = 0; i < source_count; i++) {
     const td_tensor *t = sources[i].variable ? sources[i].variable->value : sources[i].tensor;
     if (!out[i] && !td_dtype_is_float(t->dtype))

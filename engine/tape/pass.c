@@ -11,8 +11,8 @@
 #include "engine/ops/families.h"
 #include "engine/tape/state.h"
 
-enum { USEFUL = 1, WANTED = 2, REACHED = 4 };  // marks
-enum { OURS = 1, KEPT = 2 };                   // traits
+enum { USEFUL = 1, WANTED = 2, REACHED = 4 }; // marks
+enum { OURS = 1, KEPT = 2 }; // traits
 
 // ---- the plan ----
 
@@ -297,8 +297,8 @@ static int refuse_op(td_context *context, const td_record *record) {
 static int refuse_spent(td_context *context, const td_record *record) {
   char line[80];
   td_place_describe(context, record->place, line, sizeof line);
-  td_error_set(context, TD_ERROR_STATE, "gradient: what %s at %s kept for backward was given up already", record->op->name,
-               line);
+  td_error_set(context, TD_ERROR_STATE, "gradient: what %s at %s kept for backward was given up already",
+               record->op->name, line);
   td_error_hint(context, "use GradientTape(persistent=True), or backward(retain_graph=True) the first time");
   return TD_ERROR_STATE;
 }
@@ -314,7 +314,8 @@ static int run_rule(td_pass *pass, td_rule *rule, const td_node *node) {
   int code = rule->scope.failed ? context->error.code : record->op->vjp(rule);
   if (!code && rule->scope.failed) code = context->error.code;
   if (!code && rule->scope.failed)
-    code = td_error_set(context, TD_ERROR_INTERNAL, "gradient of %s: the rule failed without an error", record->op->name);
+    code =
+        td_error_set(context, TD_ERROR_INTERNAL, "gradient of %s: the rule failed without an error", record->op->name);
   for (int i = 0; i < record->in_count && !code; i++)
     if (rule->needs[i] && rule->din[i]) code = deliver(pass, rule, i, pass->edges[node->edge + (uint32_t)i]);
   td_scope_close(&rule->scope);
@@ -352,8 +353,7 @@ int td_pass_run(td_pass *pass) {
     context->place = node->record->place;
     if (atomic_load_explicit(&context->interrupt, memory_order_relaxed))
       code = td_error_set(context, TD_ERROR_INTERRUPT, "interrupted in the gradient");
-    else if (has_cotangent(pass, node) && leads_on(pass, node))
-      code = run_rule(pass, &rule, node);
+    else if (has_cotangent(pass, node) && leads_on(pass, node)) code = run_rule(pass, &rule, node);
     if (code) break;
     drop_cotangents(pass, node);
     pass->ran++;

@@ -313,7 +313,8 @@ int td_tapes_loosen(td_context *context) {
 
 td_tensor *td_variable_read(td_context *context, td_variable *v) {
   if (!(v->value->flags & TD_TENSOR_FROM_VARIABLE) && !own_value(context, v)) return NULL;
-  if (v->requires_grad && !(context->tapes && ((td_tapes *)context->tapes)->loose) && td_tapes_loosen(context)) return NULL;
+  if (v->requires_grad && !(context->tapes && ((td_tapes *)context->tapes)->loose) && td_tapes_loosen(context))
+    return NULL;
   if (!context->recorder || !td_dtype_is_float(v->value->dtype)) return td_tensor_ref(v->value);
   td_tapes *tapes = context->tapes;
   uint64_t wanted = wanted_by(tapes, v);

@@ -7,9 +7,9 @@
 #include "engine/tape/state.h"
 
 enum {
-  FED = 1,        // computed from the source, by whatever ops
-  FLOATED = 2,    // computed from it through floating values alone: a cotangent could come back
-  ASKED = 4,      // the target depends on it, by whatever ops
+  FED = 1, // computed from the source, by whatever ops
+  FLOATED = 2, // computed from it through floating values alone: a cotangent could come back
+  ASKED = 4, // the target depends on it, by whatever ops
   SOURCE = 8,
 };
 
@@ -18,13 +18,15 @@ typedef struct search {
   const td_tape *tape;
   const td_source *source;
   uint64_t stamp;
-  uint8_t *marks;     // leaves, then records
+  uint8_t *marks; // leaves, then records
   int64_t leaves, count;
-  char subject[64];   // "w" or "this tensor"
+  char subject[64]; // "w" or "this tensor"
   td_text *answer;
 } search;
 
-typedef struct line { char text[80]; } line;
+typedef struct line {
+  char text[80];
+} line;
 
 static line line_of(const search *s, td_place place) {
   line l = {""};
@@ -121,10 +123,12 @@ static void say_integer_op(search *s) {
   for (int64_t n = s->leaves; n < s->count; n++) {
     const td_record *record = at(s, n);
     if (!(s->marks[n] & FED) || !(s->marks[n] & ASKED) || s->marks[n] & FLOATED) continue;
-    td_text_print(s->answer, "integer type: %s at %s gives %s, which carries no gradient%s%s%s; keep the path from %s "
-                  "to the target floating", record->op->name, line_of(s, record->place).text,
-                  td_dtype_name(record->out_meta[0].dtype), record->op->no_gradient ? " (" : "",
-                  record->op->no_gradient ? record->op->no_gradient : "", record->op->no_gradient ? ")" : "", s->subject);
+    td_text_print(s->answer,
+                  "integer type: %s at %s gives %s, which carries no gradient%s%s%s; keep the path from %s "
+                  "to the target floating",
+                  record->op->name, line_of(s, record->place).text, td_dtype_name(record->out_meta[0].dtype),
+                  record->op->no_gradient ? " (" : "", record->op->no_gradient ? record->op->no_gradient : "",
+                  record->op->no_gradient ? ")" : "", s->subject);
     return;
   }
 }
@@ -149,7 +153,8 @@ static void say_note(search *s, const td_note *note) {
   const td_variable *v = note->variable ? td_variable_find(note->variable) : NULL;
   switch (note->cut) {
   case TD_CUT_NUMBER:
-    td_text_print(s->answer, "left as a number at %s: item(), float() or int() took the value off the tape; keep it a tensor",
+    td_text_print(s->answer,
+                  "left as a number at %s: item(), float() or int() took the value off the tape; keep it a tensor",
                   l.text);
     break;
   case TD_CUT_STOP:
@@ -159,18 +164,23 @@ static void say_note(search *s, const td_note *note) {
     td_text_print(s->answer, "cut by detach at %s; use the value itself where its gradient is wanted", l.text);
     break;
   case TD_CUT_PAUSED:
-    td_text_print(s->answer, "recording off at %s, inside stop_recording or no_grad; move that line out of the block", l.text);
+    td_text_print(s->answer, "recording off at %s, inside stop_recording or no_grad; move that line out of the block",
+                  l.text);
     break;
   case TD_CUT_ASSIGN:
-    td_text_print(s->answer, "state assign: the value went into %s%s at %s, and a Variable's state carries no gradient; use "
-                  "the assigned tensor itself", v && v->name[0] ? "Variable " : "a Variable", v ? v->name : "", l.text);
+    td_text_print(s->answer,
+                  "state assign: the value went into %s%s at %s, and a Variable's state carries no gradient; use "
+                  "the assigned tensor itself",
+                  v && v->name[0] ? "Variable " : "a Variable", v ? v->name : "", l.text);
     break;
   case TD_CUT_INTEGER:
     td_text_print(s->answer, "integer type: the value became an integer at %s; use x.astype(float32)", l.text);
     break;
   case TD_CUT_OVERWRITTEN:
-    td_text_print(s->answer, "overwritten at %s: the name holds a newer tensor, and the target used the older one; keep the "
-                  "older one under another name", l.text);
+    td_text_print(s->answer,
+                  "overwritten at %s: the name holds a newer tensor, and the target used the older one; keep the "
+                  "older one under another name",
+                  l.text);
     break;
   }
 }
@@ -203,18 +213,26 @@ static void say_unlisted(search *s) {
   const td_variable *v = s->source->variable;
   const td_tensor *t = s->source->tensor;
   if (v && !v->trainable)
-    td_text_print(s->answer, "not trainable: %s has trainable=False, so tapes don't watch it; set it to True, or call "
-                  "tape.watch on it inside the tape", s->subject);
+    td_text_print(s->answer,
+                  "not trainable: %s has trainable=False, so tapes don't watch it; set it to True, or call "
+                  "tape.watch on it inside the tape",
+                  s->subject);
   else if (v && !s->tape->watch_accessed)
-    td_text_print(s->answer, "not watched: the tape was made with watch_accessed_variables=False; call tape.watch on %s "
-                  "inside the tape", s->subject);
+    td_text_print(s->answer,
+                  "not watched: the tape was made with watch_accessed_variables=False; call tape.watch on %s "
+                  "inside the tape",
+                  s->subject);
   else if (v) say_off_path(s);
   else if (t->flags & TD_TENSOR_FROM_VARIABLE)
-    td_text_print(s->answer, "replaced by a tensor at %s: the value was computed from a Variable outside this tape and is no "
-                  "Variable any more; use v.assign, v.assign_add or v.assign_sub", line_of(s, t->place).text);
+    td_text_print(s->answer,
+                  "replaced by a tensor at %s: the value was computed from a Variable outside this tape and is no "
+                  "Variable any more; use v.assign, v.assign_add or v.assign_sub",
+                  line_of(s, t->place).text);
   else
-    td_text_print(s->answer, "not watched: %s, made at %s, is no Variable; call tape.watch(x) inside the tape, before it is "
-                  "used", s->subject, line_of(s, t->place).text);
+    td_text_print(s->answer,
+                  "not watched: %s, made at %s, is no Variable; call tape.watch(x) inside the tape, before it is "
+                  "used",
+                  s->subject, line_of(s, t->place).text);
 }
 
 // ---- notes ----
@@ -236,7 +254,8 @@ static bool was_overwritten(const search *s, uint64_t serial) { // the source to
   const td_record *record = (const td_record *)value_of(s)->origin;
   if (!record || record->stamp != s->stamp) return false;
   bool found = record->serial == serial;
-  for (int i = 0; i < record->in_count && !found; i++) found = record->parents[i] && record->parents[i]->serial == serial;
+  for (int i = 0; i < record->in_count && !found; i++)
+    found = record->parents[i] && record->parents[i]->serial == serial;
   return found;
 }
 
@@ -272,7 +291,8 @@ static void answer(search *s) {
   spread(s);
   mark_targets(s);
   const td_note *note = find_note(s);
-  if (listed && !s->tape->asked) td_text_print(s->answer, "no gradient was asked of this tape yet; it tracks %s", s->subject);
+  if (listed && !s->tape->asked)
+    td_text_print(s->answer, "no gradient was asked of this tape yet; it tracks %s", s->subject);
   else if (listed && reached(s, FLOATED)) say_reached(s);
   else if (listed && reached(s, FED)) say_integer_op(s);
   else if (note) say_note(s, note);

@@ -198,8 +198,8 @@ static td_tensor *make_strided(td_context *context, const td_meta *meta) {
   return view;
 }
 
-static td_tensor *make_input(td_context *context, const td_sample *sample, enum sample_form form, int dtype, td_meta *meta,
-                             int input) {
+static td_tensor *make_input(td_context *context, const td_sample *sample, enum sample_form form, int dtype,
+                             td_meta *meta, int input) {
   if (dtype >= 0 && td_dtype_is_float(meta->dtype)) meta->dtype = (uint8_t)dtype;
   for (int i = 0; i < meta->rank && form == SAMPLE_EMPTY; i++) meta->shape[i] = 0;
   if (form == SAMPLE_SCALAR) meta->rank = 0;

@@ -113,7 +113,8 @@ void expect_why(td_tape *tape, td_tensor *x, td_variable *v, const char *part, c
   td_text text = {0};
   ck_assert_int_eq(td_tape_why(context, tape, &(td_source){x, v}, &text), TD_OK);
   ck_assert_ptr_nonnull(text.data);
-  ck_assert_msg(strstr(text.data, part) && strstr(text.data, line), "\"%s\" lacks \"%s\" or \"%s\"", text.data, part, line);
+  ck_assert_msg(strstr(text.data, part) && strstr(text.data, line), "\"%s\" lacks \"%s\" or \"%s\"", text.data, part,
+                line);
   td_text_clear(&text);
 }
 

@@ -116,12 +116,21 @@ static int misshapen_vjp(td_rule *rule) {
   return TD_OK;
 }
 
-static const td_op ruleless = {.name = "ruleless", .params = {{.name = "x", .kind = TD_PARAM_TENSOR}}, .infer = infer_same,
-                               .kernel = copy_kernel, .no_gradient = "its rule is not written"};
-static const td_op doubled = {.name = "doubled", .params = {{.name = "x", .kind = TD_PARAM_TENSOR}}, .infer = infer_same,
-                              .kernel = copy_kernel, .vjp = doubled_vjp};
-static const td_op misshapen = {.name = "misshapen", .params = {{.name = "x", .kind = TD_PARAM_TENSOR}},
-                                .infer = infer_same, .kernel = copy_kernel, .vjp = misshapen_vjp};
+static const td_op ruleless = {.name = "ruleless",
+                               .params = {{.name = "x", .kind = TD_PARAM_TENSOR}},
+                               .infer = infer_same,
+                               .kernel = copy_kernel,
+                               .no_gradient = "its rule is not written"};
+static const td_op doubled = {.name = "doubled",
+                              .params = {{.name = "x", .kind = TD_PARAM_TENSOR}},
+                              .infer = infer_same,
+                              .kernel = copy_kernel,
+                              .vjp = doubled_vjp};
+static const td_op misshapen = {.name = "misshapen",
+                                .params = {{.name = "x", .kind = TD_PARAM_TENSOR}},
+                                .infer = infer_same,
+                                .kernel = copy_kernel,
+                                .vjp = misshapen_vjp};
 
 static td_tensor *apply_row(const td_op *op, td_tensor *x) {
   td_tensor *out[TD_OUTPUT_MAX];
@@ -169,7 +178,8 @@ START_TEST(interrupt_stops_a_pass) {
 }
 END_TEST
 
-static int apply_argument(td_context *c, void *op, td_tensor *const *in, int in_count, td_tensor **out, int *out_count) {
+static int apply_argument(td_context *c, void *op, td_tensor *const *in, int in_count, td_tensor **out,
+                          int *out_count) {
   *out_count = 1;
   return td_op_apply(c, op, in, in_count, NULL, out);
 }
@@ -178,10 +188,12 @@ START_TEST(gradcheck_tells_right_from_wrong) {
   td_tensor *x = keep(td_tensor_from_float(context, 0.5, TD_FLOAT64));
   td_text report = {0};
   const td_op *right = td_op_find("exp");
-  ck_assert_int_eq(td_gradient_check(context, "exp", apply_argument, (void *)right, &x, 1, 1e-5, 1e-6, 3, &report), TD_OK);
+  ck_assert_int_eq(td_gradient_check(context, "exp", apply_argument, (void *)right, &x, 1, 1e-5, 1e-6, 3, &report),
+                   TD_OK);
   ck_assert_ptr_null(report.data);
-  ck_assert_int_eq(td_gradient_check(context, "doubled", apply_argument, (void *)&doubled, &x, 1, 1e-5, 1e-6, 2, &report),
-                   TD_ERROR_GRADIENT);
+  ck_assert_int_eq(
+      td_gradient_check(context, "doubled", apply_argument, (void *)&doubled, &x, 1, 1e-5, 1e-6, 2, &report),
+      TD_ERROR_GRADIENT);
   ck_assert_ptr_nonnull(strstr(report.data, "doubled, order 1: in input 0, element 0"));
   td_text_clear(&report);
   ck_assert_ptr_null(x->origin);
@@ -342,11 +354,20 @@ END_TEST
 
 int main(void) {
   const TTest *const tests[] = {
-      backward_equals_gradient_bit_for_bit, backward_without_a_tape, tensors_that_require_grad,
-      create_graph_makes_gradients_differentiable, integers_have_no_gradients,
-      op_without_a_rule_is_refused_on_the_path_only, rule_of_a_wrong_shape_is_found_out, interrupt_stops_a_pass,
-      gradcheck_tells_right_from_wrong, why_names_each_cause, why_is_answered_after_the_records_were_given_up,
-      why_names_the_line_that_overwrote, million_records_on_a_tape, million_records_without_a_tape,
+      backward_equals_gradient_bit_for_bit,
+      backward_without_a_tape,
+      tensors_that_require_grad,
+      create_graph_makes_gradients_differentiable,
+      integers_have_no_gradients,
+      op_without_a_rule_is_refused_on_the_path_only,
+      rule_of_a_wrong_shape_is_found_out,
+      interrupt_stops_a_pass,
+      gradcheck_tells_right_from_wrong,
+      why_names_each_cause,
+      why_is_answered_after_the_records_were_given_up,
+      why_names_the_line_that_overwrote,
+      million_records_on_a_tape,
+      million_records_without_a_tape,
       every_allocation_may_fail,
   };
   return tapes_run("backward", tests, sizeof tests / sizeof *tests);

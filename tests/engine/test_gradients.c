@@ -98,7 +98,8 @@ typedef struct bound {
   const td_arg *args;
 } bound;
 
-static int apply_bound(td_context *c, void *argument, td_tensor *const *in, int in_count, td_tensor **out, int *out_count) {
+static int apply_bound(td_context *c, void *argument, td_tensor *const *in, int in_count, td_tensor **out,
+                       int *out_count) {
   const bound *b = argument;
   int code = td_op_apply(c, b->op, in, in_count, b->args, out);
   if (!code) *out_count = sample_outputs(b->op);
@@ -180,7 +181,9 @@ END_TEST
 
 // ---- values ----
 
-static void copy_storage(const td_tensor *t, char *bytes) { memcpy(bytes, t->storage->data, (size_t)t->storage->bytes); }
+static void copy_storage(const td_tensor *t, char *bytes) {
+  memcpy(bytes, t->storage->data, (size_t)t->storage->bytes);
+}
 
 START_TEST(inputs_are_left_alone) {
   const td_op *op = td_op_at(_i);
@@ -212,12 +215,12 @@ static bool near(double a, double b, double tolerance) {
 
 static void compare(const td_op *op, int n, td_tensor **a, td_tensor **b, double tolerance, const char *what) {
   for (int i = 0; i < sample_outputs(op); i++) {
-    ck_assert_msg(td_shape_equal(a[i]->rank, a[i]->shape, b[i]->rank, b[i]->shape), "%s, sample %d: %s has another shape",
-                  op->name, n, what);
+    ck_assert_msg(td_shape_equal(a[i]->rank, a[i]->shape, b[i]->rank, b[i]->shape),
+                  "%s, sample %d: %s has another shape", op->name, n, what);
     for (int64_t e = 0; e < a[i]->size; e++) {
       double x = td_tensor_get_float(a[i], e), y = td_tensor_get_float(b[i], e);
-      ck_assert_msg(near(x, y, tolerance), "%s, sample %d: %s gives %.9g, not %.9g, in element %lld of output %d", op->name,
-                    n, what, y, x, (long long)e, i);
+      ck_assert_msg(near(x, y, tolerance), "%s, sample %d: %s gives %.9g, not %.9g, in element %lld of output %d",
+                    op->name, n, what, y, x, (long long)e, i);
     }
   }
 }

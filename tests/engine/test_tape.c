@@ -253,7 +253,8 @@ START_TEST(variables_can_be_left_unwatched) {
   ck_assert_ptr_null(gradient_in(tape, y, v));
   ck_assert_double_eq(at(gradient_in(tape, y, w), 0), 3);
   ck_assert_int_eq(td_variable_assign(context, w, number(7)), TD_OK);
-  ck_assert_double_eq(at(gradient_in(tape, multiply(value_of(w), number(2)), w), 0), 2); // watched through an assignment
+  ck_assert_double_eq(at(gradient_in(tape, multiply(value_of(w), number(2)), w), 0),
+                      2); // watched through an assignment
   expect_why(tape, NULL, v, "not watched", "watch_accessed_variables=False");
   done(tape);
   td_variable_unref(v);
@@ -377,7 +378,7 @@ START_TEST(record_can_be_looked_at) {
   ck_assert_uint_eq(first->place, 11);
   ck_assert_ptr_eq(second->parents[0], first);
   ck_assert_int_eq(first->out_meta[0].shape[0], 2);
-  ck_assert_int_eq(td_record_bytes(first), 8);  // x, once
+  ck_assert_int_eq(td_record_bytes(first), 8); // x, once
   ck_assert_int_eq(td_record_bytes(second), 0); // a sum needs neither operand
   done(tape);
 }
@@ -436,16 +437,32 @@ END_TEST
 
 int main(void) {
   const TTest *const tests[] = {
-      square_of_a_variable, second_gradient_needs_a_persistent_tape, persistent_tape_answers_twice,
-      intermediate_values_are_sources, paths_are_counted_once_each, nested_tapes_give_third_derivatives,
-      persistent_tape_records_its_own_gradient, inner_tape_takes_an_outer_result_as_its_leaf,
-      targets_are_summed_and_said_so, unconnected_sources_are_none_or_zero, broadcasting_is_undone,
-      gradients_take_their_source_s_dtype, two_sources_never_share_a_gradient,
-      variable_assigned_between_two_reads_sums_both, tensor_that_became_a_variable_is_not_watched_with_it,
-      value_read_before_the_tape_is_a_constant, variables_can_be_left_unwatched, lost_variable_is_freed_at_once,
-      paused_tape_records_nothing, reset_forgets_and_reopening_goes_on, slots_are_reused_and_run_out,
-      no_grad_records_nothing, outside_of_tapes_nothing_can_record, record_can_be_looked_at,
-      saved_tensors_go_with_the_first_gradient, outer_tape_keeps_what_an_inner_one_gave_up,
+      square_of_a_variable,
+      second_gradient_needs_a_persistent_tape,
+      persistent_tape_answers_twice,
+      intermediate_values_are_sources,
+      paths_are_counted_once_each,
+      nested_tapes_give_third_derivatives,
+      persistent_tape_records_its_own_gradient,
+      inner_tape_takes_an_outer_result_as_its_leaf,
+      targets_are_summed_and_said_so,
+      unconnected_sources_are_none_or_zero,
+      broadcasting_is_undone,
+      gradients_take_their_source_s_dtype,
+      two_sources_never_share_a_gradient,
+      variable_assigned_between_two_reads_sums_both,
+      tensor_that_became_a_variable_is_not_watched_with_it,
+      value_read_before_the_tape_is_a_constant,
+      variables_can_be_left_unwatched,
+      lost_variable_is_freed_at_once,
+      paused_tape_records_nothing,
+      reset_forgets_and_reopening_goes_on,
+      slots_are_reused_and_run_out,
+      no_grad_records_nothing,
+      outside_of_tapes_nothing_can_record,
+      record_can_be_looked_at,
+      saved_tensors_go_with_the_first_gradient,
+      outer_tape_keeps_what_an_inner_one_gave_up,
       value_kept_from_a_gone_tape_holds_no_history,
   };
   return tapes_run("tape", tests, sizeof tests / sizeof *tests);
