@@ -84,6 +84,7 @@ td_value td_list_sort(td_interpreter *, td_list *list, td_value key, bool revers
 td_value td_raise_key(td_interpreter *, td_value key);                // KeyError(key)
 bool td_dict_update(td_interpreter *, td_dict *dict, td_value source); // a dict, an object with keys(), or an iterable of pairs
 bool td_dict_merge(td_interpreter *, td_dict *dict, td_dict *source);
+td_value td_dict_get_text(const td_dict *dict, const char *bytes, size_t length, uint64_t hash); // td_dict_get_str without a str
 void td_dict_clear(td_dict *dict);
 td_dict *td_dict_copy(td_interpreter *, td_dict *source);
 enum td_dict_view { TD_DICT_KEYS, TD_DICT_VALUES, TD_DICT_ITEMS };

@@ -159,6 +159,18 @@ int td_dict_remove(td_interpreter *I, td_dict *dict, td_value key) {
   return 1;
 }
 
+td_value td_dict_get_text(const td_dict *dict, const char *bytes, size_t length, uint64_t hash) {
+  if (!dict->table) return TD_NIL;
+  for (uint64_t slot = first_slot(hash, dict->mask);; slot = (slot + 1) & dict->mask) {
+    int32_t index = dict->table[slot];
+    if (index == EMPTY) return TD_NIL;
+    if (dict->entries[index].hash != hash) continue;
+    td_value key = dict->entries[index].key;
+    if (td_is(key, &td_str_type) && td_as_str(key)->length == length && memcmp(td_as_str(key)->data, bytes, length) == 0)
+      return dict->entries[index].value;
+  }
+}
+
 td_value td_dict_get_str(td_dict *dict, td_str *key) {
   if (!dict->table) return TD_NIL;
   uint64_t hash = td_str_hash(key);

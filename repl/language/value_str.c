@@ -22,6 +22,23 @@ static td_str *str_allocate(td_interpreter *I, size_t length, size_t capacity) {
   return s;
 }
 
+static uint64_t hash_bytes(const char *bytes, size_t left) {
+  uint64_t hash = 0x9E3779B97F4A7C15u ^ left;
+  for (; left >= 8; left -= 8, bytes += 8) {
+    uint64_t eight;
+    memcpy(&eight, bytes, 8);
+    hash = (hash ^ eight) * 0xFF51AFD7ED558CCDu;
+    hash ^= hash >> 32;
+  }
+  uint64_t rest = 0;
+  memcpy(&rest, bytes, left);
+  hash = (hash ^ rest) * 0xC4CEB9FE1A85EC53u;
+  hash ^= hash >> 29;
+  hash *= 0xFF51AFD7ED558CCDu;
+  hash ^= hash >> 32;
+  return hash ? hash : 1;
+}
+
 // ---- making strs ----
 static size_t ascii_prefix(const char *bytes, size_t length) {
   size_t i = 0;
@@ -88,14 +105,11 @@ td_str *td_str_take(td_interpreter *I, td_text *text) {
 }
 
 td_str *td_str_intern(td_interpreter *I, const char *bytes, size_t length) {
+  if (!I->interned && !(I->interned = td_dict_new(I))) return NULL;
+  td_value known = td_dict_get_text(I->interned, bytes, length, hash_bytes(bytes, length));
+  if (!td_is_nil(known)) return td_as_str(td_ref(known));
   td_str *s = td_str_new(I, bytes, length);
   if (!s) return NULL;
-  td_value known = td_dict_get_str(I->interned, s);
-  if (!td_is_nil(known)) {
-    td_ref(known);
-    td_unref(td_from(s));
-    return td_as_str(known);
-  }
   s->object.flags |= TD_OBJECT_INTERNED;
   if (td_dict_set_str(I, I->interned, s, td_from(s))) return s;
   td_unref(td_from(s));
@@ -166,23 +180,8 @@ td_value td_str_append(td_interpreter *I, td_value left, td_value right) {
 }
 
 uint64_t td_str_hash(td_str *s) {
-  if (s->hash) return s->hash;
-  uint64_t hash = 0x9E3779B97F4A7C15u ^ s->length;
-  const char *bytes = s->data;
-  size_t left = s->length;
-  for (; left >= 8; left -= 8, bytes += 8) {
-    uint64_t eight;
-    memcpy(&eight, bytes, 8);
-    hash = (hash ^ eight) * 0xFF51AFD7ED558CCDu;
-    hash ^= hash >> 32;
-  }
-  uint64_t rest = 0;
-  memcpy(&rest, bytes, left);
-  hash = (hash ^ rest) * 0xC4CEB9FE1A85EC53u;
-  hash ^= hash >> 29;
-  hash *= 0xFF51AFD7ED558CCDu;
-  hash ^= hash >> 32;
-  return s->hash = hash ? hash : 1;
+  if (!s->hash) s->hash = hash_bytes(s->data, s->length);
+  return s->hash;
 }
 
 // ---- indices ----
