@@ -101,7 +101,7 @@ static int load_deck(const char *path, td_deck *deck) {
     fprintf(stderr, "error: no memory\n");
     return 1;
   }
-  int code = td_deck_load(context, path, deck);
+  int code = td_deck_read(context, path, deck);
   if (code) fprintf(stderr, "error: %s\n", context->error.message);
   td_context_free(context);
   return code ? 1 : 0;

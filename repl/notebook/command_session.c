@@ -55,7 +55,7 @@ static td_value run_cells(td_interpreter *I, const char *path, const td_deck *de
 static td_value run_run(td_interpreter *I, const char *path) {
   td_deck deck;
   if (!*path) return td_raise(I, TD_CLASS_SYNTAX_ERROR, "%%run needs a deck");
-  if (td_deck_load(I->context, path, &deck) != TD_OK) return td_raise_engine(I);
+  if (td_deck_read(I->context, path, &deck) != TD_OK) return td_raise_engine(I);
   td_value result = run_cells(I, path, &deck);
   td_deck_clear(&deck);
   return result;

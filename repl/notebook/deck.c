@@ -61,7 +61,7 @@ int td_deck_parse(td_context *context, const char *text, size_t length, td_deck 
   return TD_OK;
 }
 
-int td_deck_load(td_context *context, const char *path, td_deck *deck) {
+int td_deck_read(td_context *context, const char *path, td_deck *deck) {
   char *bytes;
   size_t size;
   *deck = (td_deck){0};

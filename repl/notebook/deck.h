@@ -21,7 +21,7 @@ typedef struct td_deck {
 
 #define TD_DECK_LIMIT ((size_t)64 << 20) // bytes of a deck file
 
-int td_deck_load(td_context *context, const char *path, td_deck *deck); // TD_ERROR_FILE, TD_ERROR_MEMORY
+int td_deck_read(td_context *context, const char *path, td_deck *deck); // TD_ERROR_FILE, TD_ERROR_MEMORY
 int td_deck_parse(td_context *context, const char *text, size_t length, td_deck *deck); // copies text; folder is ""
 void td_deck_clear(td_deck *deck);
 #endif
