@@ -55,10 +55,10 @@ static void based_number(td_lexer *lexer, uint32_t begin, int base, const char *
   uint32_t end = skip_digits(lexer, begin + 2, base);
   if (lexer->text[begin + 2] == '_') end = skip_digits(lexer, begin + 3, base);
   uint32_t rest = rest_of_word(lexer, end);
-  if (end == begin + 2 || !is_digit_of(lexer->text[end - 1], base)) {
-    td_lexer_fail(lexer, begin, rest > end ? rest : end, NULL, "%s number without digits", what);
-  } else if (rest > end && lexer->text[end] >= '0' && lexer->text[end] <= '9') {
+  if (lexer->text[end] >= '0' && lexer->text[end] <= '9') {
     td_lexer_fail(lexer, end, end + 1, NULL, "digit '%c' in %s number", lexer->text[end], what);
+  } else if (end == begin + 2 || !is_digit_of(lexer->text[end - 1], base)) {
+    td_lexer_fail(lexer, begin, rest > end ? rest : end, NULL, "%s number without digits", what);
   } else {
     finish_number(lexer, TD_TOKEN_INT, begin, end, what);
   }
@@ -151,12 +151,14 @@ void td_lexer_string(td_lexer *lexer, uint32_t begin) {
   }
   if (has_letter(lexer, begin, lexer->at, 'f')) return open_fstring(lexer, begin, quote, triple);
   uint32_t at = lexer->at + (triple ? 3 : 1);
+  bool continued = false; // the last escape was a line end
   for (; !ends_string(lexer, at, quote, triple); at++) {
     if (text[at] == '\\' && at + 1 < lexer->length) {
       at++;
       if (text[at] == '\r' && text[at + 1] == '\n') at++;
+      continued = text[at] == '\n' || text[at] == '\r';
     } else if (at >= lexer->length) {
-      if (triple || text[at - 1] == '\\') {
+      if (triple || text[at - 1] == '\\' || (continued && (text[at - 1] == '\n' || text[at - 1] == '\r'))) {
         td_lexer_incomplete(lexer, begin, lexer->at + (triple ? 3 : 1), "the string that begins here is never closed");
       } else {
         fail_open_string(lexer, begin, at);

@@ -276,7 +276,7 @@ td_prototype *td_parser_prototype(td_parser *p, td_str *name, uint32_t begin) {
 
 static const char *noun_of(const td_node *node) {
   switch (node->kind) {
-  case TD_NODE_CONSTANT: return td_is_none(node->value) ? "None" : node->value.tag == TD_TAG_BOOL ? "a bool" : "a literal";
+  case TD_NODE_CONSTANT: return td_is_none(node->value) ? "None" : node->value.tag != TD_TAG_BOOL ? "a literal" : node->value.i ? "True" : "False";
   case TD_NODE_CALL: return "a function call";
   case TD_NODE_COMPARE: return "a comparison";
   case TD_NODE_LAMBDA: return "a lambda";

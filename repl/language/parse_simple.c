@@ -269,6 +269,12 @@ static td_node *parse_small(td_parser *p) { // one statement that makes one node
   }
 }
 
+static bool parse_one(td_parser *p) {
+  td_node *node = parse_small(p);
+  if (node) node->end = td_parser_end(p);
+  return td_parser_push(p, node);
+}
+
 static bool is_compound(int kind) {
   return kind == TD_TOKEN_IF || kind == TD_TOKEN_FOR || kind == TD_TOKEN_WHILE || kind == TD_TOKEN_DEF || kind == TD_TOKEN_CLASS ||
          kind == TD_TOKEN_WITH || kind == TD_TOKEN_TRY || kind == TD_TOKEN_ELIF || kind == TD_TOKEN_ELSE;
@@ -280,7 +286,7 @@ bool td_parse_simple_line(td_parser *p) {
     if (is_compound(token->kind)) {
       return td_parser_fail(p, token->begin, token->end, NULL, "'%s' must begin a line of its own", td_token_rows[token->kind].spelling), false;
     }
-    if (token->kind == TD_TOKEN_IMPORT ? !parse_import(p) : !td_parser_push(p, parse_small(p))) return false;
+    if (token->kind == TD_TOKEN_IMPORT ? !parse_import(p) : !parse_one(p)) return false;
     if (!td_parser_take(p, TD_TOKEN_SEMICOLON)) break;
     if (td_parser_kind(p) != TD_TOKEN_NEWLINE) continue;
     td_node *last = p->pending[p->pending_count - 1];
