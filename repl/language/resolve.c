@@ -108,11 +108,11 @@ static bool bind_parameters(td_resolver *r, const td_prototype *prototype) { // 
   return true;
 }
 
-static bool walk_frame(td_resolver *r, enum td_scope_kind kind, td_prototype *prototype) {
+static bool walk_frame(td_resolver *r, enum td_name_scope_kind kind, td_prototype *prototype) {
   int32_t loops = r->loops;
   r->loops = 0;
-  if (!td_scope_open(r, kind, prototype, NULL) || !bind_parameters(r, prototype) || !walk(r, prototype->body)) return false;
-  td_scope_close(r);
+  if (!td_resolve_open(r, kind, prototype, NULL) || !bind_parameters(r, prototype) || !walk(r, prototype->body)) return false;
+  td_resolve_close(r);
   r->loops = loops;
   return true;
 }
@@ -141,9 +141,9 @@ static bool walk_clauses(td_resolver *r, const td_node *node) { // the first ite
 static bool walk_comprehension(td_resolver *r, td_node *node) {
   bool generator = node->kind == TD_NODE_GENERATOR;
   if (!walk(r, generator ? node->c : node->items[0]->b)) return false;
-  if (!td_scope_open(r, generator ? TD_IN_FUNCTION : TD_IN_COMPREHENSION, generator ? node->prototype : NULL, node)) return false;
+  if (!td_resolve_open(r, generator ? TD_IN_FUNCTION : TD_IN_COMPREHENSION, generator ? node->prototype : NULL, node)) return false;
   if (!walk_clauses(r, node)) return false;
-  td_scope_close(r);
+  td_resolve_close(r);
   return true;
 }
 
@@ -265,7 +265,7 @@ td_prototype *td_resolve(td_interpreter *interpreter, td_script *script, td_aren
   td_resolver r = {.interpreter = interpreter, .script = script, .arena = arena, .module = module, .diagnostic = diagnostic};
   r.scratch = td_arena_new();
   td_prototype *prototype = r.scratch ? module_prototype(&r, tree) : NULL;
-  bool done = prototype && walk_frame(&r, TD_IN_MODULE, prototype) && td_scopes_settle(&r) && td_resolve_finish(&r, tree);
+  bool done = prototype && walk_frame(&r, TD_IN_MODULE, prototype) && td_resolve_settle(&r) && td_resolve_finish(&r, tree);
   td_arena_unref(r.scratch);
   td_memory_free(r.table);
   return done ? prototype : NULL;

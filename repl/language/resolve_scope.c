@@ -9,8 +9,8 @@ static void *take(td_resolver *r, td_arena *arena, size_t bytes) {
   return block;
 }
 
-td_scope *td_scope_open(td_resolver *r, enum td_scope_kind kind, td_prototype *prototype, td_node *node) {
-  td_scope *scope = take(r, r->scratch, sizeof *scope);
+td_name_scope *td_resolve_open(td_resolver *r, enum td_name_scope_kind kind, td_prototype *prototype, td_node *node) {
+  td_name_scope *scope = take(r, r->scratch, sizeof *scope);
   if (!scope) return NULL;
   scope->kind = kind;
   scope->parent = r->scope;
@@ -22,14 +22,14 @@ td_scope *td_scope_open(td_resolver *r, enum td_scope_kind kind, td_prototype *p
   return r->scope = r->last_scope = scope;
 }
 
-void td_scope_close(td_resolver *r) { r->scope = r->scope->parent; }
+void td_resolve_close(td_resolver *r) { r->scope = r->scope->parent; }
 
-static uint32_t hash_of(const td_scope *scope, const td_str *name) {
+static uint32_t hash_of(const td_name_scope *scope, const td_str *name) {
   uint64_t mixed = ((uint64_t)(uintptr_t)scope >> 4) * 0x9e3779b97f4a7c15u ^ ((uint64_t)(uintptr_t)name >> 4) * 0xc2b2ae3d27d4eb4fu;
   return (uint32_t)(mixed >> 32);
 }
 
-static td_symbol **find(const td_resolver *r, const td_scope *scope, const td_str *name) { // its place in the table
+static td_symbol **find(const td_resolver *r, const td_name_scope *scope, const td_str *name) { // its place in the table
   uint32_t mask = r->capacity - 1, at = hash_of(scope, name) & mask;
   while (r->table[at] && (r->table[at]->scope != scope || r->table[at]->name != name)) at = (at + 1) & mask;
   return &r->table[at];
@@ -49,7 +49,7 @@ static bool grow(td_resolver *r) {
   return true;
 }
 
-td_symbol *td_symbol_hidden(td_resolver *r, td_scope *scope) {
+td_symbol *td_symbol_hidden(td_resolver *r, td_name_scope *scope) {
   td_symbol *symbol = take(r, r->scratch, sizeof *symbol);
   if (!symbol) return NULL;
   symbol->scope = scope;
@@ -59,7 +59,7 @@ td_symbol *td_symbol_hidden(td_resolver *r, td_scope *scope) {
   return scope->last = symbol;
 }
 
-td_symbol *td_symbol_get(td_resolver *r, td_scope *scope, td_str *name) {
+td_symbol *td_symbol_get(td_resolver *r, td_name_scope *scope, td_str *name) {
   if (r->count * 2 >= r->capacity && !grow(r)) return NULL;
   td_symbol **place = find(r, scope, name);
   if (*place) return *place;
@@ -80,7 +80,7 @@ static bool owns(const td_symbol *symbol) { // its scope binds it for itself
 static td_symbol *find_origin(const td_resolver *r, td_symbol *symbol) { // NULL: global
   if (symbol->global_declared || symbol->scope->kind == TD_IN_MODULE) return NULL;
   if (owns(symbol)) return symbol;
-  for (const td_scope *scope = symbol->scope->parent; scope && scope->kind != TD_IN_MODULE; scope = scope->parent) {
+  for (const td_name_scope *scope = symbol->scope->parent; scope && scope->kind != TD_IN_MODULE; scope = scope->parent) {
     if (scope->kind == TD_IN_CLASS) continue; // a class's names are not seen from inside its methods
     td_symbol *outer = *find(r, scope, symbol->name);
     if (outer && outer->global_declared) return NULL;
@@ -91,7 +91,7 @@ static td_symbol *find_origin(const td_resolver *r, td_symbol *symbol) { // NULL
 
 // ---- slots ----
 
-static int32_t capture(td_resolver *r, td_scope *frame, td_symbol *origin) { // the slot in frame that holds origin's cell; -1: failed
+static int32_t capture(td_resolver *r, td_name_scope *frame, td_symbol *origin) { // the slot in frame that holds origin's cell; -1: failed
   if (origin->scope->frame == frame) return origin->slot;
   for (struct td_capture *c = frame->captures; c; c = c->next) {
     if (c->origin == origin) return c->inner;
@@ -114,7 +114,7 @@ static bool place_symbol(td_resolver *r, td_symbol *symbol) { // after all owned
   return symbol->global || td_resolver_fail(r, NULL, NULL, "out of memory");
 }
 
-static bool name_slots(td_resolver *r, td_scope *frame) {
+static bool name_slots(td_resolver *r, td_name_scope *frame) {
   td_prototype *prototype = frame->prototype;
   prototype->slot_count = frame->slot_count;
   prototype->slot_names = take(r, r->arena, ((size_t)frame->slot_count + 1) * sizeof *prototype->slot_names);
@@ -128,13 +128,13 @@ static bool name_slots(td_resolver *r, td_scope *frame) {
   return true;
 }
 
-static int32_t count_cells(const td_scope *scope) {
+static int32_t count_cells(const td_name_scope *scope) {
   int32_t count = 0;
   for (const td_symbol *symbol = scope->first; symbol; symbol = symbol->next) count += symbol->cell;
   return count;
 }
 
-static int32_t *list_cells(td_resolver *r, const td_scope *scope, int32_t count) { // one more than count is allocated
+static int32_t *list_cells(td_resolver *r, const td_name_scope *scope, int32_t count) { // one more than count is allocated
   int32_t *cells = take(r, r->arena, ((size_t)count + 1) * sizeof *cells);
   if (!cells) return NULL;
   int32_t at = 0;
@@ -144,7 +144,7 @@ static int32_t *list_cells(td_resolver *r, const td_scope *scope, int32_t count)
   return cells;
 }
 
-static bool fill_comprehension(td_resolver *r, td_scope *scope) {
+static bool fill_comprehension(td_resolver *r, td_name_scope *scope) {
   int32_t count = count_cells(scope);
   if (!count) return true;
   int32_t *fresh = list_cells(r, scope, count);
@@ -154,7 +154,7 @@ static bool fill_comprehension(td_resolver *r, td_scope *scope) {
   return true;
 }
 
-static bool fill_prototype(td_resolver *r, td_scope *frame) {
+static bool fill_prototype(td_resolver *r, td_name_scope *frame) {
   td_prototype *prototype = frame->prototype;
   if (!name_slots(r, frame)) return false;
   prototype->cell_count = count_cells(frame);
@@ -171,8 +171,8 @@ static bool fill_prototype(td_resolver *r, td_scope *frame) {
   return true;
 }
 
-bool td_scopes_settle(td_resolver *r) {
-  for (td_scope *scope = r->scopes; scope; scope = scope->next) {
+bool td_resolve_settle(td_resolver *r) {
+  for (td_name_scope *scope = r->scopes; scope; scope = scope->next) {
     for (td_symbol *symbol = scope->first; symbol; symbol = symbol->next) {
       symbol->origin = symbol->name ? find_origin(r, symbol) : symbol;
       if (symbol->nonlocal && !symbol->origin) {
@@ -182,12 +182,12 @@ bool td_scopes_settle(td_resolver *r) {
       if (symbol->origin == symbol) symbol->slot = scope->frame->slot_count++;
     }
   }
-  for (td_scope *scope = r->scopes; scope; scope = scope->next) {
+  for (td_name_scope *scope = r->scopes; scope; scope = scope->next) {
     for (td_symbol *symbol = scope->first; symbol; symbol = symbol->next) {
       if (symbol->name && !place_symbol(r, symbol)) return false;
     }
   }
-  for (td_scope *scope = r->scopes; scope; scope = scope->next) {
+  for (td_name_scope *scope = r->scopes; scope; scope = scope->next) {
     if (!(scope->kind == TD_IN_COMPREHENSION ? fill_comprehension(r, scope) : fill_prototype(r, scope))) return false;
   }
   return true;
