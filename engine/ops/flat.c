@@ -81,7 +81,7 @@ static void axes_last(int rank, int axis, int *axes) {
 
 int td_lines_open(const td_call *call, int axis, uint8_t dtype, td_lines *lines) {
   const td_view *in = &call->in[0], *out = &call->out[0];
-  int axes[TD_RANK_MAX];
+  int axes[TD_RANK_MAX] = {0};
   td_view turned;
   axes_last(in->rank, axis, axes);
   td_view_permute(&turned, in, axes);

@@ -260,22 +260,6 @@ static int extreme_vjp(td_rule *rule) {
   return TD_OK;
 }
 
-// x[outer, n] moved by so many places along its last axis, to the right or to the left, with ones where nothing comes from.
-static td_tensor *shift(td_scope *s, td_tensor *x, int64_t by, bool right) {
-  if (!x) return NULL;
-  const int64_t steps[] = {1, 1}, start[] = {0, right ? 0 : by}, size[] = {x->shape[0], x->shape[1] - by};
-  td_meta gap = {.dtype = x->dtype, .rank = 2, .shape = {x->shape[0], by}};
-  td_tensor *ones = td_scope_filled(s, 1, &gap), *rest = td_slice_view(s, x, start, steps, size);
-  return right ? td_concat(s, ones, rest, 1) : td_concat(s, rest, ones, 1);
-}
-
-// Products of all elements before each one (right) or after it, by doubling.
-static td_tensor *products_beside(td_scope *s, td_tensor *x, bool right) {
-  td_tensor *running = shift(s, x, 1, right);
-  for (int64_t by = 1; running && by < x->shape[1]; by *= 2) running = td_multiply(s, running, shift(s, running, by, right));
-  return running;
-}
-
 // The product of the others, without dividing. It is made of ops, so it can be differentiated again. The reduced axes
 // become one last axis for it.
 static int prod_vjp(td_rule *rule) {
@@ -295,7 +279,7 @@ static int prod_vjp(td_rule *rule) {
   }
   const int64_t flat[] = {td_shape_size(in->rank, in->shape) / n, n};
   td_tensor *x = td_reshape(s, td_permute(s, rule->in[0], axes), 2, flat);
-  td_tensor *others = td_multiply(s, products_beside(s, x, true), products_beside(s, x, false));
+  td_tensor *others = td_multiply(s, td_products_beside(s, x, true), td_products_beside(s, x, false));
   others = td_permute(s, td_reshape(s, others, in->rank, shape), back);
   rule->din[0] = td_chain(s, spread(rule, rule->cotangent[0]), others);
   return TD_OK;

@@ -23,6 +23,11 @@ int64_t td_reduction_count(const td_meta *in, const td_arg *axes);          // e
 // Parts of gradients: a result, or its cotangent, as a tensor that broadcasts against the input.
 td_tensor *td_reduction_expand(td_rule *rule, td_tensor *t, const td_arg *axes, bool keepdims);
 
+// x[lines, n] moved by so many places along its last axis, to the right or to the left, with fill where nothing comes from.
+td_tensor *td_shift_lines(td_scope *s, td_tensor *x, int64_t by, bool right, double fill);
+// Products of all elements before each one of x[lines, n] (before) or after it, by doubling.
+td_tensor *td_products_beside(td_scope *s, td_tensor *x, bool before);
+
 #define TD_AXIS_PARAM {.name = "axis", .kind = TD_PARAM_AXES}
 #define TD_KEEPDIMS_PARAM {.name = "keepdims", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(0)}
 #define TD_REDUCE_PARAMS {TD_X, TD_AXIS_PARAM, TD_KEEPDIMS_PARAM}

@@ -84,3 +84,18 @@ int td_reduction_open(const td_call *call, const bool reduced[TD_RANK_MAX], bool
 td_tensor *td_reduction_expand(td_rule *rule, td_tensor *t, const td_arg *axes, bool keepdims) {
   return keepdims ? t : td_expand_axes(&rule->scope, t, axes, rule->in_meta[0].rank);
 }
+
+td_tensor *td_shift_lines(td_scope *s, td_tensor *x, int64_t by, bool right, double fill) {
+  if (!x) return NULL;
+  const int64_t steps[] = {1, 1}, start[] = {0, right ? 0 : by}, size[] = {x->shape[0], x->shape[1] - by};
+  td_meta gap = {.dtype = x->dtype, .rank = 2, .shape = {x->shape[0], by}};
+  td_tensor *filled = td_scope_filled(s, fill, &gap), *rest = td_slice_view(s, x, start, steps, size);
+  return right ? td_concat(s, filled, rest, 1) : td_concat(s, rest, filled, 1);
+}
+
+td_tensor *td_products_beside(td_scope *s, td_tensor *x, bool before) {
+  td_tensor *running = td_shift_lines(s, x, 1, before, 1);
+  for (int64_t by = 1; running && by < x->shape[1]; by *= 2)
+    running = td_multiply(s, running, td_shift_lines(s, running, by, before, 1));
+  return running;
+}
