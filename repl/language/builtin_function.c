@@ -119,10 +119,10 @@ static td_value builtin_next(td_interpreter *I, td_value self, td_value *argumen
 
 static td_value builtin_sorted(td_interpreter *I, td_value self, td_value *arguments) { // iterable, key, reverse
   (void)self;
-  int reverse = td_truth(I, arguments[2]);
-  td_value list = reverse < 0 ? TD_NIL : td_list_from(I, arguments[0]);
+  int64_t reverse;
+  td_value list = td_index_value(I, arguments[2], &reverse) ? td_list_from(I, arguments[0]) : TD_NIL;
   if (td_is_nil(list)) return TD_NIL;
-  if (td_sort(I, td_as_list(list)->items, td_as_list(list)->count, arguments[1], reverse)) return list;
+  if (td_sort(I, td_as_list(list)->items, td_as_list(list)->count, arguments[1], reverse != 0)) return list;
   td_unref(list);
   return TD_NIL;
 }

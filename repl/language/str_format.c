@@ -86,18 +86,21 @@ static bool percent_character(percent *p, td_value value, td_format_spec *spec) 
 
 static bool percent_int(percent *p, td_value value, char type, td_format_spec *spec) {
   td_interpreter *I = p->interpreter;
-  bool decimal = type == 'd';
-  if (value.tag == TD_TAG_DOUBLE && decimal) value = td_double_to_int(I, value.f);
-  else if (!td_is_integer(value)) {
-    bool ok = false;
-    if (value.tag != TD_TAG_DOUBLE && !td_is(value, &td_str_type)) value = td_int(td_to_int(I, value, &ok));
-    if (!ok) {
-      td_clear_raised(I);
-      td_raise(I, TD_CLASS_TYPE_ERROR, "%%%c format: %s is required, not %s", type, decimal ? "a real number" : "an integer", td_type_name(I, value));
-      return false;
-    }
+  bool decimal = type == 'd', ok = td_is_integer(value);
+  td_value number = value;
+  if (value.tag == TD_TAG_DOUBLE && decimal) {
+    number = td_double_to_int(I, value.f);
+    if (td_is_nil(number)) return false;
+    ok = true;
+  } else if (!ok && td_passes_on(value)) {
+    number = td_int(td_to_int(I, value, &ok));
+    if (!ok) td_clear_raised(I);
   }
-  if (td_is_nil(value)) return false;
+  if (!ok) {
+    td_raise(I, TD_CLASS_TYPE_ERROR, "%%%c format: %s is required, not %s", type, decimal ? "a real number" : "an integer", td_type_name(I, value));
+    return false;
+  }
+  value = number;
   int64_t digits = spec->precision;
   spec->precision = -1;
   if (digits <= 0) return td_format_int(I, value.i, spec, p->out);
@@ -168,13 +171,14 @@ static bool percent_field(percent *p) {
     goto end;
   }
   p->at++;
-  if (type == '%') {
+  if (type == '%' && p->at[-2] == '%') {
     td_text_add_char(p->out, '%');
     done = true;
     goto end;
   }
   td_value value = td_is_nil(named) ? percent_value(p) : named;
-  done = !td_is_nil(value) && percent_convert(p, value, type, &spec);
+  if (!td_is_nil(value) && type != '%') done = percent_convert(p, value, type, &spec);
+  else if (!td_is_nil(value)) td_text_add_char(p->out, '%'), done = true;
 end:
   td_unref(named);
   return done;

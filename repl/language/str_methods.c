@@ -173,11 +173,7 @@ static bool split_blanks(td_interpreter *I, td_str *s, int64_t left, td_list *li
     while (at < s->length && is_space_at(s->data + at, &size)) at += (size_t)size;
     if (at == s->length) return true;
     size_t begin = at;
-    if (left-- == 0) {
-      size_t end = s->length;
-      while (end > begin && is_space_at(s->data + previous(s->data, end), &size)) end = previous(s->data, end);
-      return append_part(I, list, s, begin, end);
-    }
+    if (left-- == 0) return append_part(I, list, s, begin, s->length);
     while (at < s->length && !is_space_at(s->data + at, &size)) at += (size_t)size;
     if (!append_part(I, list, s, begin, at)) return false;
   }
@@ -190,11 +186,7 @@ static bool split_blanks_right(td_interpreter *I, td_str *s, int64_t left, td_li
     while (at > 0 && is_space_at(s->data + previous(s->data, at), &size)) at = previous(s->data, at);
     if (at == 0) return true;
     size_t end = at;
-    if (left-- == 0) {
-      size_t begin = 0;
-      while (is_space_at(s->data + begin, &size)) begin += (size_t)size;
-      return append_part(I, list, s, begin, end);
-    }
+    if (left-- == 0) return append_part(I, list, s, 0, end);
     while (at > 0 && !is_space_at(s->data + previous(s->data, at), &size)) at = previous(s->data, at);
     if (!append_part(I, list, s, at, end)) return false;
   }
@@ -289,7 +281,8 @@ static td_value str_rpartition(td_interpreter *I, td_value self, td_value *argum
 
 static td_value str_join(td_interpreter *I, td_value self, td_value *arguments) {
   td_str *s = self_str(self);
-  td_value held = td_is(arguments[0], &td_list_type) ? td_ref(arguments[0]) : td_is_nil(arguments[0]) ? TD_NIL : td_tuple_from(I, arguments[0]);
+  if (!td_type_of(arguments[0])->iterate && !td_type_of(arguments[0])->next) return td_raise(I, TD_CLASS_TYPE_ERROR, "can only join an iterable");
+  td_value held = td_is(arguments[0], &td_list_type) ? td_ref(arguments[0]) : td_tuple_from(I, arguments[0]);
   if (td_is_nil(held)) return TD_NIL;
   bool list = td_is(held, &td_list_type);
   int64_t count = list ? td_as_list(held)->count : td_as_tuple(held)->count;
@@ -320,8 +313,8 @@ static bool in_set(const td_str *characters, const char *at, int *size) {
 }
 
 static td_value strip(td_interpreter *I, td_value self, td_value set, bool left, bool right) {
-  td_str *s = self_str(self), *characters = td_is_none(set) ? NULL : want_str(I, set, "strip arg must be None or str");
-  if (!characters && !td_is_none(set)) return TD_NIL;
+  if (!td_is_none(set) && !td_is(set, &td_str_type)) return td_raise(I, TD_CLASS_TYPE_ERROR, "strip arg must be None or str");
+  td_str *s = self_str(self), *characters = td_is_none(set) ? NULL : td_as_str(set);
   size_t begin = 0, end = s->length;
   int size;
   while (left && begin < end && in_set(characters, s->data + begin, &size)) begin += (size_t)size;

@@ -341,8 +341,8 @@ static td_value list_reverse(td_interpreter *I, td_value self, td_value *argumen
 }
 
 static td_value list_sort(td_interpreter *I, td_value self, td_value *arguments) {
-  int reverse = td_truth(I, arguments[1]);
-  return reverse < 0 ? TD_NIL : td_list_sort(I, td_as_list(self), arguments[0], reverse);
+  int64_t reverse;
+  return td_index_value(I, arguments[1], &reverse) ? td_list_sort(I, td_as_list(self), arguments[0], reverse != 0) : TD_NIL;
 }
 
 static const td_method methods[] = {

@@ -1,6 +1,5 @@
 // None, bool, int and float: arithmetic with Python's rounding and signs on 64-bit integers, comparisons that are exact
 // between int and float, hashes that agree for equal numbers. Integer results that don't fit raise OverflowError.
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -567,7 +566,8 @@ static td_value float_fromhex(td_interpreter *I, td_value self, td_value *argume
   const char *digits = text + (*text == '+' || *text == '-');
   char buffer[256], *end = NULL;
   double value = 0;
-  if (isalpha((unsigned char)*digits) || (digits[0] == '0' && (digits[1] | 32) == 'x')) value = strtod(text, &end);
+  bool named = (*digits | 32) == 'i' || (*digits | 32) == 'n';
+  if (named || (digits[0] == '0' && (digits[1] | 32) == 'x')) value = strtod(text, &end);
   else if (snprintf(buffer, sizeof buffer, "%.*s0x%s", (int)(digits - text), text, digits) < (int)sizeof buffer) {
     char *stop;
     value = strtod(buffer, &stop);
@@ -575,7 +575,7 @@ static td_value float_fromhex(td_interpreter *I, td_value self, td_value *argume
   }
   while (end && is_blank(*end)) end++;
   if (!end || end == text || *end) return td_raise(I, TD_CLASS_VALUE_ERROR, "invalid hexadecimal floating-point string");
-  if (isinf(value) && !isalpha((unsigned char)*digits)) return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "hexadecimal value too large to represent as a float");
+  if (isinf(value) && !named) return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "hexadecimal value too large to represent as a float");
   return td_double(value);
 }
 
