@@ -93,7 +93,9 @@ static bool percent_int(percent *p, td_value value, char type, td_format_spec *s
     if (td_is_nil(number)) return false;
     ok = true;
   } else if (!ok && td_passes_on(value)) {
-    number = td_int(td_to_int(I, value, &ok));
+    td_class *class = decimal ? td_class_of_type(I, &td_int_type) : NULL;
+    number = class ? td_call_values(I, (td_value){.tag = TD_TAG_OBJECT, .o = &class->container.object}, 1, &value) : td_int(td_to_int(I, value, &ok));
+    if (class) ok = !td_is_nil(number);
     if (!ok) td_clear_raised(I);
   }
   if (!ok) {

@@ -95,9 +95,11 @@ td_value td_sequence_compare(td_interpreter *I, int comparison, td_value a, td_v
     td_value x = td_ref(item_of(a, i)), y = td_ref(item_of(b, i)); // held: an __eq__ may change the lists
     int equal = td_equal_values(I, x, y);
     td_value result = TD_NIL;
-    if (equal == 0) result = equality ? td_bool(comparison == TD_COMPARE_NOT_EQUAL) : td_compare(I, comparison, x, y);
+    bool gone = i >= count_of(a) || i >= count_of(b); // the comparison shortened a list
+    if (equal == 0 && !gone) result = equality ? td_bool(comparison == TD_COMPARE_NOT_EQUAL) : td_compare(I, comparison, x, y);
     td_unref(x);
     td_unref(y);
+    if (equal == 0 && gone) break;
     if (equal != 1) return result;
   }
   return by_length(comparison, count_of(a), count_of(b));
