@@ -149,6 +149,11 @@ static const td_op arange = {
                           {"", "start=3, stop=-4, step=-2", 0, 1, NULL}, {"", "start=3, stop=1", 0, 1, NULL}, TD_SAMPLES_END},
 };
 
+td_tensor *td_arange(td_scope *s, int64_t count) {
+  const td_arg args[] = {TD_INT_ARG(count), {.given = 0}, TD_INT_ARG(1), {.given = 0}};
+  return td_scope_apply(s, &arange, args, 0);
+}
+
 // ---- linspace ----
 
 static int linspace_infer(td_infer *infer) {

@@ -10,7 +10,7 @@
   X(td_family_exponential) X(td_family_trigonometric) X(td_family_activation) X(td_family_cast)                        \
   X(td_family_reduce) X(td_family_matmul) X(td_family_shape) X(td_family_slice) X(td_family_join)                      \
   X(td_family_create) X(td_family_statistics) X(td_family_search) X(td_family_scan) X(td_family_softmax)               \
-  X(td_family_loss)
+  X(td_family_loss) X(td_family_index)
 #define X(list) extern const td_op *const list[];
 TD_FAMILIES(X)
 #undef X
@@ -60,6 +60,8 @@ td_tensor *td_slice_view(td_scope *s, td_tensor *x, const int64_t *start, const 
 // softmax.c
 td_tensor *td_softmax(td_scope *s, td_tensor *x, int64_t axis);
 td_tensor *td_log_softmax(td_scope *s, td_tensor *x, int64_t axis);
+// create.c
+td_tensor *td_arange(td_scope *s, int64_t count); // int64 0 to count - 1
 // join.c
 td_tensor *td_concat(td_scope *s, td_tensor *a, td_tensor *b, int64_t axis);
 #endif
