@@ -60,9 +60,10 @@ TD_KERNEL(chain_quotient)
 static int chain_quotient_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
   td_tensor *c = rule->cotangent[0], *divisor = rule->in[1];
-  td_tensor *quotient = td_chain_quotient(s, c, divisor);
-  if (rule->needs[0]) rule->din[0] = quotient;
-  if (rule->needs[1]) rule->din[1] = td_negative(s, td_chain(s, quotient, td_chain_quotient(s, rule->in[0], divisor)));
+  if (rule->needs[0]) rule->din[0] = td_chain_quotient(s, c, divisor);
+  if (!rule->needs[1]) return TD_OK;
+  td_tensor *bend = td_chain_quotient(s, td_chain_quotient(s, rule->in[0], divisor), divisor);
+  rule->din[1] = td_negative(s, td_chain(s, c, bend));
   return TD_OK;
 }
 
