@@ -62,8 +62,8 @@ typedef struct td_run_options {
   int32_t cell;
   int32_t line;              // lines of the file before this text: added to line numbers
 } td_run_options;
-typedef enum td_run_result { TD_RUN_DONE, TD_RUN_FAILED, TD_RUN_INCOMPLETE, TD_RUN_INTERRUPTED, TD_RUN_EXIT } td_run_result;
-// Parses, resolves and runs a text in module. Output, values and errors are events. INCOMPLETE emits nothing.
+typedef enum td_run_result { TD_RUN_DONE, TD_RUN_FAILED, TD_RUN_INTERRUPTED, TD_RUN_EXIT } td_run_result;
+// Parses, resolves and runs a text in module. Its events begin with CELL_STARTED and end with CELL_FINISHED (total: exit()'s code).
 td_run_result td_run(td_interpreter *, td_module *module, const char *text, size_t length, const td_run_options *options);
 td_parse_result td_check_complete(td_interpreter *, const char *text, size_t length); // for prompts: runs nothing
 int td_exit_code(const td_interpreter *);          // after TD_RUN_EXIT

@@ -61,6 +61,12 @@ static void add_line(td_text *text, const char *line) {
     else if (line[1] != '\n') td_text_add_char(text, '\n');
 }
 
+// What was typed, without the automatic indent when the line brings its own.
+static const char *typed_line(const char *line, const char *indent) {
+  size_t width = strlen(indent);
+  return strncmp(line, indent, width) == 0 && is_indented(line + width) ? line + width : line;
+}
+
 // Reads one cell; END or INTERRUPTED as the editor says. text is cleared by the caller.
 static enum td_line_result read_cell(td_session *session, int number, td_text *text) {
   char prompt[32], more[32], indent[64] = "";
@@ -72,7 +78,7 @@ static enum td_line_result read_cell(td_session *session, int number, td_text *t
     enum td_line_result result = td_editor_read(first ? prompt : more, typed ? indent : "", &line);
     if (result != TD_LINE_READ) return result;
     if (!first) td_text_add_char(text, '\n');
-    add_line(text, line);
+    add_line(text, typed_line(line, indent));
     bool whole = text->failed || (first && is_blank(line)) || is_whole(session, text, line, first);
     next_indent(line, indent);
     td_memory_free(line);

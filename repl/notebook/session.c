@@ -165,12 +165,6 @@ static void free_command(command *c) {
   td_memory_free(c);
 }
 
-static double seconds_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 // The builtin list In holds the text of every numbered cell, by number.
 static void note_cell(td_interpreter *I, const char *text, size_t length, int32_t number) {
   td_str *name = td_str_intern(I, "In", 2);
@@ -190,27 +184,14 @@ static void note_cell(td_interpreter *I, const char *text, size_t length, int32_
   td_unref(cells);
 }
 
-td_run_result td_session_cell(td_interpreter *I, const char *text, size_t length, const td_run_options *options) {
-  td_event started = {.kind = TD_EVENT_CELL_STARTED, .cell = options->cell, .text = text, .length = length};
-  I->sink->emit(I->sink->owner, &started);
-  double start = seconds_now();
-  I->cell = options->cell;
-  note_cell(I, text, length, options->cell);
-  td_run_result result = td_run(I, I->main, text, length, options);
-  td_output_flush(I);
-  td_event finished = {.kind = TD_EVENT_CELL_FINISHED, .cell = options->cell, .status = result, .seconds = seconds_now() - start};
-  if (result == TD_RUN_EXIT) finished.total = td_exit_code(I);
-  I->sink->emit(I->sink->owner, &finished);
-  return result;
-}
-
 static void run_command(td_session *s, command *c) {
   if (c->question) {
     c->question(s->interpreter, c->argument);
     return;
   }
   atomic_store(&s->interpreter->context->interrupt, 0);
-  td_session_cell(s->interpreter, c->text, c->length, &c->options);
+  note_cell(s->interpreter, c->text, c->length, c->options.cell);
+  td_run(s->interpreter, s->interpreter->main, c->text, c->length, &c->options);
   atomic_store(&s->interpreter->context->interrupt, 0);
 }
 

@@ -21,7 +21,4 @@ int td_session_descriptor(const td_session *session); // readable while events w
 // text complete). false: a cell is running, so the question was not asked.
 typedef void td_session_question(td_interpreter *interpreter, void *argument);
 bool td_session_ask(td_session *session, td_session_question *question, void *argument);
-
-// Runs one cell with its CELL_STARTED and CELL_FINISHED events, on the evaluator's thread (for commands such as %run).
-td_run_result td_session_cell(td_interpreter *interpreter, const char *text, size_t length, const td_run_options *options);
 #endif
