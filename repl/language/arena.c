@@ -1,5 +1,6 @@
 // Memory of one script's tree: chunks that are filled from the front and freed together. An arena is counted: its tree
-// lives while a function defined by it does. It owns the references of the values it was told to hold and of its script.
+// lives while a function defined by it does. It owns a reference of each value that it was told to hold, and one of its
+// script.
 #include <string.h>
 
 #include "engine/base/memory.h"
@@ -16,9 +17,9 @@ typedef struct chunk {
 struct td_arena {
   uint32_t refs;
   int32_t held_count, held_capacity;
-  chunk *chunks;            // the one being filled first
+  chunk *chunks; // the one being filled first
   td_value *held;
-  td_script *script;        // NULL: none
+  td_script *script; // NULL: none
 };
 
 td_arena *td_arena_new(void) {

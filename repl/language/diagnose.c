@@ -35,8 +35,8 @@ static int add_place(td_text *text, const td_script *script, uint32_t offset) { 
 
 typedef struct row { // a source line being printed
   const char *text;
-  uint32_t from, to;        // the part that is shown
-  uint32_t begin, end;      // the span, within the line
+  uint32_t from, to; // the part that is shown
+  uint32_t begin, end; // the span, within the line
   int columns, first, last; // columns so far; where the span begins and ends
 } row;
 
@@ -131,12 +131,15 @@ static void add_operands(td_text *text, const td_report *report) {
     td_text_pad(text, text->length + (size_t)(widest - columns) + 2, ' ');
     td_text_add(text, td_dtype_name(operand->dtype));
     td_text_add_char(text, '[');
-    for (int axis = 0; axis < operand->rank && axis < TD_RANK_MAX; axis++) td_text_print(text, axis ? ", %" PRId64 : "%" PRId64, operand->shape[axis]);
+    for (int axis = 0; axis < operand->rank && axis < TD_RANK_MAX; axis++)
+      td_text_print(text, axis ? ", %" PRId64 : "%" PRId64, operand->shape[axis]);
     td_text_add(text, "]\n");
   }
 }
 
-static bool same_site(const td_call_site *a, const td_call_site *b) { return a->place == b->place && strcmp(a->function, b->function) == 0; }
+static bool same_site(const td_call_site *a, const td_call_site *b) {
+  return a->place == b->place && strcmp(a->function, b->function) == 0;
+}
 
 static void add_site(const td_interpreter *I, td_text *text, const td_call_site *site, int times) {
   const td_script *script = td_source_find(&I->sources, site->place);
@@ -159,7 +162,9 @@ static void add_path(const td_interpreter *I, td_text *text, const td_report *re
   }
 }
 
-static bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+static bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 static bool is_operator(char c) { return c && strchr("@*+-/", c); }
 
@@ -216,7 +221,8 @@ static void add_hint(td_text *text, const td_report *report) {
 
 // ---- whole messages ----
 
-static void add_message(td_interpreter *I, td_exception *exception, td_text *text) { // "NameError: name 'x' is not defined"
+static void add_message(td_interpreter *I, td_exception *exception,
+                        td_text *text) { // "NameError: name 'x' is not defined"
   bool engine = exception->report && exception->report->engine;
   const td_str *class = exception->instance.class->name;
   td_value raised = I->raised; // printing an exception may run code of the user's, which may raise

@@ -19,7 +19,10 @@ const td_token_row td_token_rows[TD_TOKEN_COUNT] = {
 };
 
 // Characters that are no letters but come in by pasting, with what to write instead.
-static const struct { uint32_t character; const char *name, *hint; } strangers[] = {
+static const struct {
+  uint32_t character;
+  const char *name, *hint;
+} strangers[] = {
     {0xa0, "a non-breaking space", "use a plain space"},
     {0x2018, "a curly quote", "use ' or \""},
     {0x2019, "a curly quote", "use ' or \""},
@@ -127,7 +130,8 @@ static uint64_t word_key(const char *text, uint32_t length) { // of a word of at
   return key;
 }
 
-static uint32_t word_hash(uint64_t key) { return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 57); } // below TD_KEYWORD_TABLE
+// Below TD_KEYWORD_TABLE.
+static uint32_t word_hash(uint64_t key) { return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 57); }
 
 static void fill_tables(td_lexer *lexer) {
   for (int kind = TD_TOKEN_FALSE; kind < TD_TOKEN_COUNT; kind++) {
@@ -161,7 +165,8 @@ static bool is_prefix(const char *text, uint32_t length) { // of a string: r b u
 static void lex_name(td_lexer *lexer) {
   uint32_t begin = lexer->at, size;
   do {
-    while (is_plain((unsigned char)lexer->text[lexer->at]) || is_digit((unsigned char)lexer->text[lexer->at])) lexer->at++;
+    while (is_plain((unsigned char)lexer->text[lexer->at]) || is_digit((unsigned char)lexer->text[lexer->at]))
+      lexer->at++;
   } while (td_lexer_is_name(lexer, lexer->at, &size) && (lexer->at += size));
   uint32_t length = lexer->at - begin;
   char next = lexer->text[lexer->at];
@@ -317,8 +322,11 @@ static void close_bracket(td_lexer *lexer, int kind) {
     int line, here;
     td_source_position(lexer->script, opener->begin, &line, NULL);
     td_source_position(lexer->script, begin, &here, NULL);
-    if (line == here) td_lexer_fail(lexer, begin, begin + 1, NULL, "'%c' does not close '%c'", c, lexer->brackets[top].open);
-    else td_lexer_fail(lexer, begin, begin + 1, NULL, "'%c' does not close '%c' opened at line %d", c, lexer->brackets[top].open, line);
+    if (line == here)
+      td_lexer_fail(lexer, begin, begin + 1, NULL, "'%c' does not close '%c'", c, lexer->brackets[top].open);
+    else
+      td_lexer_fail(lexer, begin, begin + 1, NULL, "'%c' does not close '%c' opened at line %d", c,
+                    lexer->brackets[top].open, line);
     return;
   }
   opener->pair = (int32_t)lexer->tokens->count;
@@ -328,12 +336,14 @@ static void close_bracket(td_lexer *lexer, int kind) {
   lexer->at = begin + 1;
 }
 
-static bool asks_for_help(const td_lexer *lexer) { // tokens of a line that ends in ?: a name or an expression without effect
+// Whether the tokens of a line that ends in ? are a name or an expression without effect.
+static bool asks_for_help(const td_lexer *lexer) {
   uint32_t first = (uint32_t)lexer->line_first, count = lexer->tokens->count;
   if (first >= count || lexer->bracket_count) return false;
   for (uint32_t i = first; i < count && count - first > 1; i++) {
     int kind = lexer->tokens->items[i].kind;
-    if (td_token_is_keyword(kind) || kind == TD_TOKEN_EQUAL || kind == TD_TOKEN_COLON || kind == TD_TOKEN_SEMICOLON) return false;
+    if (td_token_is_keyword(kind) || kind == TD_TOKEN_EQUAL || kind == TD_TOKEN_COLON || kind == TD_TOKEN_SEMICOLON)
+      return false;
   }
   return true;
 }
@@ -345,7 +355,8 @@ static void lex_question(td_lexer *lexer) { // name? and name??: the whole line 
   while (lexer->text[rest] == ' ' || lexer->text[rest] == '\t') rest++;
   char c = lexer->text[rest];
   if ((c && c != '\n' && c != '\r' && c != '#') || !asks_for_help(lexer)) {
-    td_lexer_fail(lexer, lexer->at, end, "write a if test else b to choose between two values; name? at a line's end shows help",
+    td_lexer_fail(lexer, lexer->at, end,
+                  "write a if test else b to choose between two values; name? at a line's end shows help",
                   "'?' is no operator");
     return;
   }
@@ -365,7 +376,8 @@ static void fail_character(td_lexer *lexer) {
     return;
   }
   if (c == '$' || c == '`') td_lexer_fail(lexer, begin, end, NULL, "'%c' is no character of the language", (char)c);
-  else if (c < 0x20 || c == 0x7f) td_lexer_fail(lexer, begin, end, "remove it", "control character \\x%02x", (unsigned)c);
+  else if (c < 0x20 || c == 0x7f)
+    td_lexer_fail(lexer, begin, end, "remove it", "control character \\x%02x", (unsigned)c);
   else td_lexer_fail(lexer, begin, end, NULL, "character U+%04X can't stand here", (unsigned)c);
 }
 
@@ -431,8 +443,12 @@ static void check_bytes(td_lexer *lexer) { // the whole text is UTF-8 without NU
       continue;
     }
     int size = td_source_decode(lexer->text + at, lexer->length - at, &c);
-    if (!c) td_lexer_fail(lexer, at, at + 1, "a script is plain UTF-8 text; UTF-16 has such bytes", "NUL byte at offset %u", at);
-    else if (!size) td_lexer_fail(lexer, at, at + 1, "save the file as UTF-8", "byte 0x%02x at offset %u is not UTF-8", (unsigned char)lexer->text[at], at);
+    if (!c)
+      td_lexer_fail(lexer, at, at + 1, "a script is plain UTF-8 text; UTF-16 has such bytes", "NUL byte at offset %u",
+                    at);
+    else if (!size)
+      td_lexer_fail(lexer, at, at + 1, "save the file as UTF-8", "byte 0x%02x at offset %u is not UTF-8",
+                    (unsigned char)lexer->text[at], at);
     if (lexer->stopped) return;
     at += (uint32_t)size;
   }

@@ -146,7 +146,8 @@ void td_lexer_string(td_lexer *lexer, uint32_t begin) {
   char quote = text[lexer->at];
   bool triple = text[lexer->at + 1] == quote && text[lexer->at + 2] == quote;
   if (has_letter(lexer, begin, lexer->at, 'b')) {
-    td_lexer_fail(lexer, begin, lexer->at + 1, "use a str, or a uint8 tensor for raw data", "bytes are not in this language");
+    td_lexer_fail(lexer, begin, lexer->at + 1, "use a str, or a uint8 tensor for raw data",
+                  "bytes are not in this language");
     return;
   }
   if (has_letter(lexer, begin, lexer->at, 'f')) return open_fstring(lexer, begin, quote, triple);
@@ -189,7 +190,8 @@ static void close_spec(td_lexer *lexer, uint32_t at) { // } that ends a field wi
   lexer->at = at + 1;
 }
 
-static uint32_t skip_escape(const td_lexer *lexer, uint32_t at, bool raw) { // at: a backslash; returns the last byte of it
+static uint32_t skip_escape(const td_lexer *lexer, uint32_t at,
+                            bool raw) { // at: a backslash; returns the last byte of it
   const char *text = lexer->text;
   char next = text[at + 1];
   if (at + 1 >= lexer->length || next == '{' || next == '}') return at;
@@ -201,9 +203,12 @@ static bool fail_text(td_lexer *lexer, uint32_t at, bool spec, bool triple) { //
   uint32_t begin = lexer->fstrings[lexer->fstring_count - 1].begin;
   char c = lexer->text[at];
   if (at < lexer->length && (triple || (c != '\n' && c != '\r'))) return false;
-  if (at >= lexer->length && triple) td_lexer_incomplete(lexer, begin, begin + 1, "the f-string that begins here is never closed");
+  if (at >= lexer->length && triple)
+    td_lexer_incomplete(lexer, begin, begin + 1, "the f-string that begins here is never closed");
   else if (spec) fail_open_string(lexer, begin, at);
-  else td_lexer_fail(lexer, begin, at, "close it with the quote that opened it, or use three quotes for several lines", "the f-string is not closed on its line");
+  else
+    td_lexer_fail(lexer, begin, at, "close it with the quote that opened it, or use three quotes for several lines",
+                  "the f-string is not closed on its line");
   return true;
 }
 

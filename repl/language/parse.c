@@ -18,7 +18,8 @@ bool td_parser_take(td_parser *p, int kind) {
 bool td_parser_enter(td_parser *p) {
   if (++p->depth <= TD_NESTING_MAX) return true;
   const td_token *token = td_parser_token(p);
-  td_parser_fail(p, token->begin, token->end, "give inner parts names of their own", "nested deeper than %d", TD_NESTING_MAX);
+  td_parser_fail(p, token->begin, token->end, "give inner parts names of their own", "nested deeper than %d",
+                 TD_NESTING_MAX);
   return false;
 }
 
@@ -48,7 +49,9 @@ void *td_parser_fail_node(td_parser *p, const td_node *node, const char *hint, c
   return NULL;
 }
 
-void td_parser_hint(td_parser *p, const char *hint) { snprintf(p->diagnostic->hint, sizeof p->diagnostic->hint, "%s", hint); }
+void td_parser_hint(td_parser *p, const char *hint) {
+  snprintf(p->diagnostic->hint, sizeof p->diagnostic->hint, "%s", hint);
+}
 
 bool td_parser_is_over(const td_parser *p) {
   uint32_t at = p->at;
@@ -78,7 +81,8 @@ static bool fail_lexical(td_parser *p) { // the lexer stopped here: its problem 
   return true;
 }
 
-static bool fail_bracket(td_parser *p) { // an error on a later line than a bracket that is never closed is the bracket's
+// An error on a later line than a bracket that is never closed is the bracket's.
+static bool fail_bracket(td_parser *p) {
   const td_token *token = td_parser_token(p);
   if (token->bracket < 0) return false;
   const td_token *open = &p->tokens.items[token->bracket];
@@ -92,7 +96,8 @@ static bool fail_bracket(td_parser *p) { // an error on a later line than a brac
 
 static void describe(const td_parser *p, const td_token *token, char *text, size_t size) {
   int length = (int)(token->end - token->begin);
-  if (token->kind == TD_TOKEN_NAME) snprintf(text, size, "'%.*s'", length < 40 ? length : 40, p->script->text + token->begin);
+  if (token->kind == TD_TOKEN_NAME)
+    snprintf(text, size, "'%.*s'", length < 40 ? length : 40, p->script->text + token->begin);
   else if (token->kind >= TD_TOKEN_POWER_EQUAL) snprintf(text, size, "'%s'", td_token_rows[token->kind].spelling);
   else snprintf(text, size, "%s", td_token_rows[token->kind].spelling);
 }
@@ -107,10 +112,12 @@ static const char *habit(const td_parser *p) { // a hint where tokens look like 
   if (touching && kind == TD_TOKEN_AND_BITS && last == TD_TOKEN_AND_BITS) return "write 'and'";
   if (touching && kind == TD_TOKEN_OR_BITS && last == TD_TOKEN_OR_BITS) return "write 'or'";
   if (touching && kind == TD_TOKEN_GREATER && last == TD_TOKEN_LESS) return "write '!='";
-  if (touching && kind == TD_TOKEN_EQUAL && (last == TD_TOKEN_EQUAL_EQUAL || last == TD_TOKEN_NOT_EQUAL)) return "write '==' or '!='";
+  if (touching && kind == TD_TOKEN_EQUAL && (last == TD_TOKEN_EQUAL_EQUAL || last == TD_TOKEN_NOT_EQUAL))
+    return "write '==' or '!='";
   if (last == TD_TOKEN_ADD && earlier == TD_TOKEN_ADD) return "there is no '++': write x += 1";
   if (last == TD_TOKEN_SUBTRACT && earlier == TD_TOKEN_SUBTRACT) return "there is no '--': write x -= 1";
-  if (kind == TD_TOKEN_FLOOR_DIVIDE || (kind == TD_TOKEN_DIVIDE && td_parser_next_kind(p) == TD_TOKEN_MULTIPLY)) return "comments begin with '#'";
+  if (kind == TD_TOKEN_FLOOR_DIVIDE || (kind == TD_TOKEN_DIVIDE && td_parser_next_kind(p) == TD_TOKEN_MULTIPLY))
+    return "comments begin with '#'";
   if (kind == TD_TOKEN_REMAINDER || kind == TD_TOKEN_COMMAND) return "a %command stands alone on its line";
   return NULL;
 }
@@ -124,15 +131,16 @@ void *td_parser_unexpected(td_parser *p, const char *expected) {
   char found[64];
   describe(p, token, found, sizeof found);
   uint32_t begin = token->begin, end = token->end;
-  if (token->kind == TD_TOKEN_NEWLINE || token->kind == TD_TOKEN_DEDENT || token->kind == TD_TOKEN_END) begin = end = td_parser_end(p);
+  if (token->kind == TD_TOKEN_NEWLINE || token->kind == TD_TOKEN_DEDENT || token->kind == TD_TOKEN_END)
+    begin = end = td_parser_end(p);
   return td_parser_fail(p, begin, end, habit(p), "expected %s, found %s", expected, found);
 }
 
 bool td_parser_expect(td_parser *p, int kind, const char *after) {
   if (td_parser_take(p, kind)) return true;
   char expected[120];
-  snprintf(expected, sizeof expected, kind >= TD_TOKEN_POWER_EQUAL ? "'%s'%s%s" : "%s%s%s", td_token_rows[kind].spelling,
-           after ? " after " : "", after ? after : "");
+  snprintf(expected, sizeof expected, kind >= TD_TOKEN_POWER_EQUAL ? "'%s'%s%s" : "%s%s%s",
+           td_token_rows[kind].spelling, after ? " after " : "", after ? after : "");
   td_parser_unexpected(p, expected);
   return false;
 }
@@ -197,7 +205,8 @@ static uint32_t hash_bytes(const char *bytes, uint32_t length) { // FNV-1a
 
 static td_str **find_name(const td_parser *p, const char *bytes, uint32_t length) { // its place in the table
   uint32_t mask = p->name_capacity - 1, at = hash_bytes(bytes, length) & mask;
-  while (p->names[at] && (p->names[at]->length != length || memcmp(p->names[at]->data, bytes, length))) at = (at + 1) & mask;
+  while (p->names[at] && (p->names[at]->length != length || memcmp(p->names[at]->data, bytes, length)))
+    at = (at + 1) & mask;
   return &p->names[at];
 }
 
@@ -223,7 +232,8 @@ td_str *td_parser_intern(td_parser *p, const char *bytes, uint32_t length) {
   td_str *str = td_str_intern(p->interpreter, bytes, length);
   if (!str || !td_arena_hold(p->arena, td_from(str))) return td_parser_memory(p);
   p->name_count++;
-  return *place = str;
+  *place = str;
+  return str;
 }
 
 static td_str *mangle(td_parser *p, const char *bytes, uint32_t length) { // __x in class C: _C__x
@@ -243,7 +253,8 @@ td_str *td_parser_name(td_parser *p) {
   const td_token *token = td_parser_token(p);
   if (token->kind != TD_TOKEN_NAME) {
     if (td_token_is_keyword(token->kind)) {
-      return td_parser_fail(p, token->begin, token->end, NULL, "'%s' is a keyword: it can't be a name", td_token_rows[token->kind].spelling);
+      return td_parser_fail(p, token->begin, token->end, NULL, "'%s' is a keyword: it can't be a name",
+                            td_token_rows[token->kind].spelling);
     }
     return td_parser_unexpected(p, "a name");
   }
@@ -259,7 +270,8 @@ bool td_parser_is_word(const td_parser *p, uint32_t token, const char *word) {
   if (token >= p->tokens.count) return false;
   const td_token *t = &p->tokens.items[token];
   size_t length = strlen(word);
-  return t->kind == TD_TOKEN_NAME && t->end - t->begin == length && memcmp(p->script->text + t->begin, word, length) == 0;
+  return t->kind == TD_TOKEN_NAME && t->end - t->begin == length &&
+         memcmp(p->script->text + t->begin, word, length) == 0;
 }
 
 td_prototype *td_parser_prototype(td_parser *p, td_str *name, uint32_t begin) {
@@ -276,7 +288,11 @@ td_prototype *td_parser_prototype(td_parser *p, td_str *name, uint32_t begin) {
 
 static const char *noun_of(const td_node *node) {
   switch (node->kind) {
-  case TD_NODE_CONSTANT: return td_is_none(node->value) ? "None" : node->value.tag != TD_TAG_BOOL ? "a literal" : node->value.i ? "True" : "False";
+  case TD_NODE_CONSTANT:
+    return td_is_none(node->value)          ? "None"
+           : node->value.tag != TD_TAG_BOOL ? "a literal"
+           : node->value.i                  ? "True"
+                                            : "False";
   case TD_NODE_CALL: return "a function call";
   case TD_NODE_COMPARE: return "a comparison";
   case TD_NODE_LAMBDA: return "a lambda";

@@ -9,7 +9,9 @@ typedef struct parameters { // of one kind, growing in the arena
   int32_t count, capacity;
 } parameters;
 
-typedef struct signature { parameters positional, keyword_only, star, double_star; } signature;
+typedef struct signature {
+  parameters positional, keyword_only, star, double_star;
+} signature;
 
 static td_parameter *add_parameter(td_parser *p, parameters *list) {
   if (list->count == list->capacity) {
@@ -38,9 +40,10 @@ static td_parameter *parse_parameter(td_parser *p, parameters *list, const signa
   if (!added) return NULL;
   *added = (td_parameter){name, NULL, begin, td_parser_end(p)};
   int32_t count = all->positional.count + all->keyword_only.count;
-  if (count > TD_ARGUMENTS_MAX) return td_parser_fail(p, begin, added->end, NULL, "more than %d parameters", TD_ARGUMENTS_MAX);
-  if (is_taken(&all->positional, name, added) || is_taken(&all->keyword_only, name, added) || is_taken(&all->star, name, added) ||
-      is_taken(&all->double_star, name, added)) {
+  if (count > TD_ARGUMENTS_MAX)
+    return td_parser_fail(p, begin, added->end, NULL, "more than %d parameters", TD_ARGUMENTS_MAX);
+  if (is_taken(&all->positional, name, added) || is_taken(&all->keyword_only, name, added) ||
+      is_taken(&all->star, name, added) || is_taken(&all->double_star, name, added)) {
     return td_parser_fail(p, begin, added->end, NULL, "parameter '%s' is there twice", name->data);
   }
   if (annotated && td_parser_take(p, TD_TOKEN_COLON) && !td_parse_starred(p)) return NULL;
@@ -53,12 +56,14 @@ static bool parse_plain(td_parser *p, signature *all, bool after_star, bool anno
   if (td_parser_take(p, TD_TOKEN_EQUAL)) return (added->fallback = td_parse_expression(p));
   if (!after_star && all->positional.count > 1 && added[-1].fallback) {
     return td_parser_fail(p, added->begin, added->end, "give it a default too, or put it first",
-                          "parameter '%s' without a default follows one with a default", added->name->data), false;
+                          "parameter '%s' without a default follows one with a default", added->name->data),
+           false;
   }
   return true;
 }
 
-static bool parse_star(td_parser *p, signature *all, bool *after_star, int closing, bool annotated) { // '*' [ parameter ]
+static bool parse_star(td_parser *p, signature *all, bool *after_star, int closing,
+                       bool annotated) { // '*' [ parameter ]
   const td_token *token = td_parser_token(p);
   if (*after_star) return td_parser_fail(p, token->begin, token->end, NULL, "a second '*' among the parameters"), false;
   *after_star = true;
@@ -71,8 +76,11 @@ static bool parse_star(td_parser *p, signature *all, bool *after_star, int closi
 
 static bool parse_slash(td_parser *p, signature *all, int32_t *positional_only, bool after_star) {
   const td_token *token = td_parser_token(p);
-  const char *problem = after_star ? "'/' must come before '*'" : *positional_only ? "a second '/' among the parameters" : "parameters must come before '/'";
-  if (after_star || *positional_only || !all->positional.count) return td_parser_fail(p, token->begin, token->end, NULL, "%s", problem), false;
+  const char *problem = after_star         ? "'/' must come before '*'"
+                        : *positional_only ? "a second '/' among the parameters"
+                                           : "parameters must come before '/'";
+  if (after_star || *positional_only || !all->positional.count)
+    return td_parser_fail(p, token->begin, token->end, NULL, "%s", problem), false;
   *positional_only = all->positional.count;
   p->at++;
   return true;
@@ -91,7 +99,8 @@ static bool finish_parameters(td_parser *p, td_prototype *prototype, const signa
   prototype->parameters = td_arena_take(p->arena, (size_t)count * sizeof *prototype->parameters);
   if (!prototype->parameters) return td_parser_memory(p), false;
   for (int i = 0, at = 0; i < 4; at += lists[i++]->count) {
-    if (lists[i]->count) memcpy(prototype->parameters + at, lists[i]->items, (size_t)lists[i]->count * sizeof(td_parameter));
+    if (lists[i]->count)
+      memcpy(prototype->parameters + at, lists[i]->items, (size_t)lists[i]->count * sizeof(td_parameter));
   }
   return true;
 }
@@ -103,7 +112,8 @@ bool td_parse_parameters(td_parser *p, td_prototype *prototype, int closing, boo
   bool after_star = false;
   while (td_parser_kind(p) != closing) {
     const td_token *token = td_parser_token(p);
-    if (all.double_star.count) return td_parser_fail(p, token->begin, token->end, NULL, "nothing can follow the **parameter"), false;
+    if (all.double_star.count)
+      return td_parser_fail(p, token->begin, token->end, NULL, "nothing can follow the **parameter"), false;
     bool done;
     if (token->kind == TD_TOKEN_MULTIPLY) done = parse_star(p, &all, &after_star, closing, annotated);
     else if (token->kind == TD_TOKEN_DIVIDE) done = parse_slash(p, &all, &positional_only, after_star);
@@ -184,8 +194,10 @@ static bool parse_bases(td_parser *p, td_node *node) { // [ '(' [ expression ] '
     const td_token *token = td_parser_token(p);
     if (token->kind == TD_TOKEN_NAME && td_parser_next_kind(p) == TD_TOKEN_EQUAL) {
       bool meta = td_parser_is_word(p, p->at, "metaclass");
-      return td_parser_fail(p, token->begin, token->end, meta ? "use a decorator of the class, or a function that makes it" : NULL,
-                            meta ? "metaclasses are not in this language" : "a class takes no keyword arguments"), false;
+      return td_parser_fail(p, token->begin, token->end,
+                            meta ? "use a decorator of the class, or a function that makes it" : NULL,
+                            meta ? "metaclasses are not in this language" : "a class takes no keyword arguments"),
+             false;
     }
     td_node *base = td_parse_expression(p);
     if (!base) return false;
@@ -229,6 +241,7 @@ td_node *td_parse_decorated(td_parser *p) {
   if (kind == TD_TOKEN_DEF) node = td_parse_function(p, begin);
   else if (kind == TD_TOKEN_CLASS) node = td_parse_class(p, begin);
   else if (td_parser_is_over(p)) td_parser_incomplete(p, begin, "a decorator stands above a 'def' or 'class'");
+  else if (kind == TD_TOKEN_ASYNC) td_parse_expression(p); // which says why not
   else td_parser_unexpected(p, "'def' or 'class' after a decorator");
   if (!node) return NULL;
   return td_parser_collect(p, node, pending) ? node : NULL;

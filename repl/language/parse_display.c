@@ -18,7 +18,8 @@ static td_node *parse_clause(td_parser *p) {
   }
   if (td_parser_kind(p) == TD_TOKEN_ELSE) {
     const td_token *token = td_parser_token(p);
-    return td_parser_fail(p, token->begin, token->end, "to choose a value, write [a if test else b for x in xs]", "a comprehension's 'if' has no 'else'");
+    return td_parser_fail(p, token->begin, token->end, "to choose a value, write [a if test else b for x in xs]",
+                          "a comprehension's 'if' has no 'else'");
   }
   td_node *node = td_parser_node(p, TD_NODE_COMPREHENSION_FOR, begin);
   if (!td_parser_collect(p, node, pending)) return NULL;
@@ -27,7 +28,8 @@ static td_node *parse_clause(td_parser *p) {
   return td_parser_close(p, node);
 }
 
-static td_node *parse_comprehension(td_parser *p, int kind, td_node *element, td_node *value, uint32_t begin) { // at 'for'
+static td_node *parse_comprehension(td_parser *p, int kind, td_node *element, td_node *value,
+                                    uint32_t begin) { // at 'for'
   if (element->kind == TD_NODE_STARRED) {
     return td_parser_fail_node(p, element, NULL, "a comprehension's element can't be starred");
   }
@@ -68,7 +70,9 @@ static bool is_asynchronous(td_parser *p) { // 'async for': fails
 static td_node *close_bracket(td_parser *p, td_node *node, int closing) { // takes the bracket; the span includes it
   if (!node) return NULL;
   if (!td_parser_take(p, closing)) {
-    td_parser_unexpected(p, closing == TD_TOKEN_RIGHT_PARENTHESIS ? "',' or ')'" : closing == TD_TOKEN_RIGHT_BRACKET ? "',' or ']'" : "',' or '}'");
+    td_parser_unexpected(p, closing == TD_TOKEN_RIGHT_PARENTHESIS ? "',' or ')'"
+                            : closing == TD_TOKEN_RIGHT_BRACKET   ? "',' or ']'"
+                                                                  : "',' or '}'");
     bool here = p->result == TD_PARSE_ERROR && p->diagnostic->span.begin == td_parser_token(p)->begin;
     if (here && td_parse_begins_expression(td_parser_kind(p)) && !p->diagnostic->hint[0]) {
       td_parser_hint(p, "a comma or an operator may be missing");
@@ -129,7 +133,8 @@ td_node *td_parse_list(td_parser *p) {
     td_node *first = td_parse_starred(p);
     if (!first || is_asynchronous(p)) return NULL;
     if (td_parser_kind(p) == TD_TOKEN_FOR) {
-      return close_bracket(p, parse_comprehension(p, TD_NODE_LIST_COMPREHENSION, first, NULL, begin), TD_TOKEN_RIGHT_BRACKET);
+      return close_bracket(p, parse_comprehension(p, TD_NODE_LIST_COMPREHENSION, first, NULL, begin),
+                           TD_TOKEN_RIGHT_BRACKET);
     }
     if (!td_parser_push(p, first) || !push_items(p, TD_TOKEN_RIGHT_BRACKET)) return NULL;
   }
@@ -140,7 +145,8 @@ td_node *td_parse_list(td_parser *p) {
 
 // entry: expression ':' expression | '**' operand; pushes key (NULL: none) and value
 static bool parse_entry(td_parser *p) {
-  if (td_parser_take(p, TD_TOKEN_POWER)) return td_parser_push_optional(p, NULL) && td_parser_push(p, td_parse_operand(p));
+  if (td_parser_take(p, TD_TOKEN_POWER))
+    return td_parser_push_optional(p, NULL) && td_parser_push(p, td_parse_operand(p));
   return td_parser_push(p, td_parse_expression(p)) && td_parser_expect(p, TD_TOKEN_COLON, "the key") &&
          td_parser_push(p, td_parse_expression(p));
 }
@@ -152,7 +158,8 @@ static td_node *parse_dict(td_parser *p, td_node *key, uint32_t begin) { // afte
     td_node *value = td_parse_expression(p);
     if (!value || is_asynchronous(p)) return NULL;
     if (td_parser_kind(p) == TD_TOKEN_FOR) {
-      return close_bracket(p, parse_comprehension(p, TD_NODE_DICT_COMPREHENSION, key, value, begin), TD_TOKEN_RIGHT_BRACE);
+      return close_bracket(p, parse_comprehension(p, TD_NODE_DICT_COMPREHENSION, key, value, begin),
+                           TD_TOKEN_RIGHT_BRACE);
     }
     if (!td_parser_push(p, key) || !td_parser_push(p, value)) return NULL;
   } else if (td_parser_kind(p) == TD_TOKEN_POWER && !parse_entry(p)) {
@@ -178,7 +185,8 @@ td_node *td_parse_braces(td_parser *p) {
   if (!first || is_asynchronous(p)) return NULL;
   if (td_parser_kind(p) == TD_TOKEN_COLON) return parse_dict(p, first, begin);
   if (td_parser_kind(p) == TD_TOKEN_FOR) {
-    return close_bracket(p, parse_comprehension(p, TD_NODE_SET_COMPREHENSION, first, NULL, begin), TD_TOKEN_RIGHT_BRACE);
+    return close_bracket(p, parse_comprehension(p, TD_NODE_SET_COMPREHENSION, first, NULL, begin),
+                         TD_TOKEN_RIGHT_BRACE);
   }
   int32_t pending = p->pending_count;
   if (!td_parser_push(p, first) || !push_items(p, TD_TOKEN_RIGHT_BRACE)) return NULL;
@@ -213,36 +221,45 @@ static td_node *parse_double_starred(td_parser *p) { // '**' expression
 // argument: NAME '=' expression | '**' expression | starred [ for-clauses ]
 static td_node *parse_argument(td_parser *p) {
   int kind = td_parser_kind(p);
-  if (td_parser_next_kind(p) == TD_TOKEN_EQUAL && (kind == TD_TOKEN_NAME || td_token_is_keyword(kind))) return parse_keyword(p);
+  if (td_parser_next_kind(p) == TD_TOKEN_EQUAL && (kind == TD_TOKEN_NAME || td_token_is_keyword(kind)))
+    return parse_keyword(p);
   if (kind == TD_TOKEN_POWER) return parse_double_starred(p);
   uint32_t begin = td_parser_token(p)->begin;
   td_node *value = td_parse_starred(p);
   if (!value || is_asynchronous(p)) return NULL;
   if (td_parser_kind(p) == TD_TOKEN_EQUAL) {
-    return td_parser_fail(p, value->begin, td_parser_token(p)->end, "'==' compares", "a keyword argument is a name before '='");
+    return td_parser_fail(p, value->begin, td_parser_token(p)->end, "'==' compares",
+                          "a keyword argument is a name before '='");
   }
   return td_parser_kind(p) == TD_TOKEN_FOR ? td_parse_generator(p, value, begin) : value;
 }
 
-static bool is_bare_generator(const td_node *node) { return node->kind == TD_NODE_GENERATOR && !(node->flags & TD_NODE_PARENTHESES); }
+static bool is_bare_generator(const td_node *node) {
+  return node->kind == TD_NODE_GENERATOR && !(node->flags & TD_NODE_PARENTHESES);
+}
 
 static bool check_arguments(td_parser *p, const td_node *call) { // their order, and that no keyword comes twice
   bool mapping = false;
   int32_t named = 0, first = 0;
   for (int32_t i = 0; i < call->count; i++) {
     const td_node *item = call->items[i];
-    if (is_bare_generator(item) && call->count > 1) return td_parser_fail_node(p, item, NULL, "a generator beside other arguments needs parentheses"), false;
+    if (is_bare_generator(item) && call->count > 1)
+      return td_parser_fail_node(p, item, NULL, "a generator beside other arguments needs parentheses"), false;
     if (item->kind == TD_NODE_KEYWORD) {
       if (!named) first = i;
       for (int32_t k = first; k < i; k++) {
         bool same = call->items[k]->kind == TD_NODE_KEYWORD && call->items[k]->name == item->name;
-        if (same) return td_parser_fail_node(p, item, NULL, "keyword argument '%s' is given twice", item->name->data), false;
+        if (same)
+          return td_parser_fail_node(p, item, NULL, "keyword argument '%s' is given twice", item->name->data), false;
       }
-      if (++named > TD_ARGUMENTS_MAX) return td_parser_fail_node(p, item, NULL, "more than %d keyword arguments", TD_ARGUMENTS_MAX), false;
+      if (++named > TD_ARGUMENTS_MAX)
+        return td_parser_fail_node(p, item, NULL, "more than %d keyword arguments", TD_ARGUMENTS_MAX), false;
     } else if (item->kind == TD_NODE_DOUBLE_STARRED) {
       mapping = true;
     } else if (item->kind == TD_NODE_STARRED ? mapping : named || mapping) {
-      return td_parser_fail_node(p, item, NULL, "%s after a keyword argument", item->kind == TD_NODE_STARRED ? "a *sequence stands" : "a positional argument stands"), false;
+      return td_parser_fail_node(p, item, NULL, "%s after a keyword argument",
+                                 item->kind == TD_NODE_STARRED ? "a *sequence stands" : "a positional argument stands"),
+             false;
     }
   }
   return true;
@@ -266,7 +283,9 @@ td_node *td_parse_call(td_parser *p, td_node *callee) {
 
 // ---- subscripts ----
 
-static bool ends_bound(int kind) { return kind == TD_TOKEN_COLON || kind == TD_TOKEN_COMMA || kind == TD_TOKEN_RIGHT_BRACKET; }
+static bool ends_bound(int kind) {
+  return kind == TD_TOKEN_COLON || kind == TD_TOKEN_COMMA || kind == TD_TOKEN_RIGHT_BRACKET;
+}
 
 // slice: [ expression ] ':' [ expression ] [ ':' [ expression ] ] | starred
 static td_node *parse_slice(td_parser *p) {

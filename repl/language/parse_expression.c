@@ -17,11 +17,26 @@ static td_node *pair(td_parser *p, int kind, int op, td_node *a, td_node *b) { /
 
 bool td_parse_begins_expression(int kind) {
   switch (kind) {
-  case TD_TOKEN_NAME: case TD_TOKEN_INT: case TD_TOKEN_FLOAT: case TD_TOKEN_STRING: case TD_TOKEN_FSTRING_BEGIN:
-  case TD_TOKEN_LEFT_PARENTHESIS: case TD_TOKEN_LEFT_BRACKET: case TD_TOKEN_LEFT_BRACE: case TD_TOKEN_ADD:
-  case TD_TOKEN_SUBTRACT: case TD_TOKEN_INVERT: case TD_TOKEN_NOT: case TD_TOKEN_LAMBDA: case TD_TOKEN_NONE:
-  case TD_TOKEN_TRUE: case TD_TOKEN_FALSE: case TD_TOKEN_ELLIPSIS: case TD_TOKEN_MULTIPLY:
-  case TD_TOKEN_YIELD: case TD_TOKEN_AWAIT: return true;
+  case TD_TOKEN_NAME:
+  case TD_TOKEN_INT:
+  case TD_TOKEN_FLOAT:
+  case TD_TOKEN_STRING:
+  case TD_TOKEN_FSTRING_BEGIN:
+  case TD_TOKEN_LEFT_PARENTHESIS:
+  case TD_TOKEN_LEFT_BRACKET:
+  case TD_TOKEN_LEFT_BRACE:
+  case TD_TOKEN_ADD:
+  case TD_TOKEN_SUBTRACT:
+  case TD_TOKEN_INVERT:
+  case TD_TOKEN_NOT:
+  case TD_TOKEN_LAMBDA:
+  case TD_TOKEN_NONE:
+  case TD_TOKEN_TRUE:
+  case TD_TOKEN_FALSE:
+  case TD_TOKEN_ELLIPSIS:
+  case TD_TOKEN_MULTIPLY:
+  case TD_TOKEN_YIELD:
+  case TD_TOKEN_AWAIT: return true;
   default: return false;
   }
 }
@@ -48,13 +63,18 @@ static td_node *parse_constant(td_parser *p, td_value value) {
 
 static td_node *fail_missing(td_parser *p) { // a token that begins no expression
   const td_token *token = td_parser_token(p);
-  static const struct { int kind; const char *message, *hint; } rows[] = {
-      {TD_TOKEN_YIELD, "'yield' is not in this language", "collect the values in a list and return it, or write a generator expression"},
+  static const struct {
+    int kind;
+    const char *message, *hint;
+  } rows[] = {
+      {TD_TOKEN_YIELD, "'yield' is not in this language",
+       "collect the values in a list and return it, or write a generator expression"},
       {TD_TOKEN_AWAIT, "'await' is not in this language", "call the function: it runs to its end"},
       {TD_TOKEN_ASYNC, "'async' is not in this language", "write a plain function: calls run to their end"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    if (rows[i].kind == token->kind) return td_parser_fail(p, token->begin, token->end, rows[i].hint, "%s", rows[i].message);
+    if (rows[i].kind == token->kind)
+      return td_parser_fail(p, token->begin, token->end, rows[i].hint, "%s", rows[i].message);
   }
   return td_parser_unexpected(p, "an expression");
 }
@@ -118,7 +138,8 @@ static bool is_negative_number(const td_parser *p) { // '-' number that nothing 
   int kind = td_parser_next_kind(p);
   if (td_parser_kind(p) != TD_TOKEN_SUBTRACT || (kind != TD_TOKEN_INT && kind != TD_TOKEN_FLOAT)) return false;
   int after = p->tokens.items[p->at + 2].kind; // a token follows: the last one is no number
-  return after != TD_TOKEN_POWER && after != TD_TOKEN_DOT && after != TD_TOKEN_LEFT_BRACKET && after != TD_TOKEN_LEFT_PARENTHESIS;
+  return after != TD_TOKEN_POWER && after != TD_TOKEN_DOT && after != TD_TOKEN_LEFT_BRACKET &&
+         after != TD_TOKEN_LEFT_PARENTHESIS;
 }
 
 // unary: ('-' | '+' | '~') unary | power
@@ -155,7 +176,11 @@ static int take_comparison(td_parser *p) { // -1: none follows
   int kind = td_parser_kind(p), next = td_parser_next_kind(p);
   int comparison = -1, tokens = 1;
   switch (kind) {
-  case TD_TOKEN_EQUAL_EQUAL: case TD_TOKEN_NOT_EQUAL: case TD_TOKEN_LESS: case TD_TOKEN_LESS_EQUAL: case TD_TOKEN_GREATER:
+  case TD_TOKEN_EQUAL_EQUAL:
+  case TD_TOKEN_NOT_EQUAL:
+  case TD_TOKEN_LESS:
+  case TD_TOKEN_LESS_EQUAL:
+  case TD_TOKEN_GREATER:
   case TD_TOKEN_GREATER_EQUAL: comparison = td_token_rows[kind].operator; break;
   case TD_TOKEN_IN: comparison = TD_COMPARE_IN; break;
   case TD_TOKEN_NOT:

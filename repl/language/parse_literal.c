@@ -1,5 +1,5 @@
-// Values of literals: numbers, strings with their escapes, f-strings with their fields. Ints have 64 bits; an f-string is
-// a list of texts and FORMATs, a format spec is again such a list.
+// Values of literals: numbers, strings with their escapes, f-strings with their fields. Ints have 64 bits; an f-string
+// is a list of texts and FORMATs, a format spec is again such a list.
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,11 +30,13 @@ static td_node *parse_int(td_parser *p, const td_token *token, bool negative, ui
   bool fits = true;
   for (; i < length && fits; i++) {
     if (text[i] == '_') continue;
-    fits = !__builtin_mul_overflow(value, base, &value) && !__builtin_add_overflow(value, (uint64_t)digit_value(text[i]), &value);
+    fits = !__builtin_mul_overflow(value, base, &value) &&
+           !__builtin_add_overflow(value, (uint64_t)digit_value(text[i]), &value);
   }
   if (!fits || value > limit) {
     return td_parser_fail(p, token->begin, token->end, "ints have 64 bits here; a float such as 1e20 reaches further",
-                          "the int %.*s%s needs more than 64 bits", length < 40 ? (int)length : 40, text, length < 40 ? "" : "...");
+                          "the int %.*s%s needs more than 64 bits", length < 40 ? (int)length : 40, text,
+                          length < 40 ? "" : "...");
   }
   p->at++;
   return constant(p, td_int(negative ? (int64_t)(0 - value) : (int64_t)value), begin);
@@ -124,9 +126,17 @@ static bool decode_escape(td_parser *p, uint32_t *at, uint32_t end) { // at: the
   case 'x': return decode_hexadecimal(p, at, end, 2);
   case 'u': return decode_hexadecimal(p, at, end, 4);
   case 'U': return decode_hexadecimal(p, at, end, 8);
-  case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': decode_octal(p, at, end); return true;
+  case '0':
+  case '1':
+  case '2':
+  case '3':
+  case '4':
+  case '5':
+  case '6':
+  case '7': decode_octal(p, at, end); return true;
   case 'N':
-    td_parser_fail(p, *at, *at + 2, "write the character itself, or \\u with its number", "\\N{name} is not in this language");
+    td_parser_fail(p, *at, *at + 2, "write the character itself, or \\u with its number",
+                   "\\N{name} is not in this language");
     return false;
   default:
     td_text_add_char(&p->bytes, '\\'); // an unknown escape stays as it is
@@ -256,7 +266,8 @@ static td_node *parse_field(td_parser *p, bool raw) { // { expression [=] [!conv
   p->at++;
   int kind = td_parser_kind(p);
   if (kind == TD_TOKEN_FIELD_END || kind == TD_TOKEN_COLON || kind == TD_TOKEN_EXCLAMATION) {
-    return td_parser_fail(p, begin, td_parser_token(p)->end, "write {{ for the character itself", "f-string: the field holds no expression");
+    return td_parser_fail(p, begin, td_parser_token(p)->end, "write {{ for the character itself",
+                          "f-string: the field holds no expression");
   }
   td_node *value = td_parse_expressions(p), *node = value ? td_parser_node(p, TD_NODE_FORMAT, begin) : NULL;
   if (!node) return NULL;
@@ -269,7 +280,8 @@ static td_node *parse_field(td_parser *p, bool raw) { // { expression [=] [!conv
   return td_parser_close(p, node);
 }
 
-static bool parse_fstring(td_parser *p, size_t mark, uint32_t begin) { // pushes its parts; the last text stays in the scratch
+static bool parse_fstring(td_parser *p, size_t mark,
+                          uint32_t begin) { // pushes its parts; the last text stays in the scratch
   bool raw = is_raw(p, td_parser_token(p));
   p->at++;
   while (!td_parser_take(p, TD_TOKEN_FSTRING_END)) {

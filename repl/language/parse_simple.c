@@ -13,7 +13,9 @@ static td_node *parse_value(td_parser *p) {
   return check_value(p, node) ? node : NULL;
 }
 
-static bool ends_statement(int kind) { return kind == TD_TOKEN_NEWLINE || kind == TD_TOKEN_SEMICOLON || kind == TD_TOKEN_END; }
+static bool ends_statement(int kind) {
+  return kind == TD_TOKEN_NEWLINE || kind == TD_TOKEN_SEMICOLON || kind == TD_TOKEN_END;
+}
 
 // ---- assignment ----
 
@@ -36,15 +38,16 @@ static td_node *parse_assign(td_parser *p, td_node *first) { // at '='
 
 // augment: target operator'=' expressions
 static td_node *parse_augment(td_parser *p, td_node *target) {
-  int operator = td_token_rows[td_parser_kind(p)].operator;
+  int operator= td_token_rows[td_parser_kind(p)].operator;
   if (target->kind == TD_NODE_TUPLE || target->kind == TD_NODE_LIST) {
-    return td_parser_fail_node(p, target, NULL, "'%s' changes one target, not a list of them", td_token_rows[td_parser_kind(p)].spelling);
+    return td_parser_fail_node(p, target, NULL, "'%s' changes one target, not a list of them",
+                               td_token_rows[td_parser_kind(p)].spelling);
   }
   if (!td_parser_target(p, target)) return NULL;
   p->at++;
   td_node *value = parse_value(p), *node = value ? td_parser_node(p, TD_NODE_AUGMENT, target->begin) : NULL;
   if (!node) return NULL;
-  node->op = (uint8_t)operator;
+  node->op = (uint8_t) operator;
   node->a = target;
   node->b = value;
   return node;
@@ -54,7 +57,8 @@ static td_node *parse_augment(td_parser *p, td_node *target) {
 static td_node *parse_annotated(td_parser *p, td_node *target) {
   const td_token *colon = td_parser_token(p);
   if (td_parser_next_kind(p) == TD_TOKEN_NEWLINE) {
-    return td_parser_fail(p, colon->begin, colon->end, "blocks begin with if, for, while, def, class, with or try", "this ':' opens no block");
+    return td_parser_fail(p, colon->begin, colon->end, "blocks begin with if, for, while, def, class, with or try",
+                          "this ':' opens no block");
   }
   if (target->kind == TD_NODE_TUPLE || target->kind == TD_NODE_LIST) {
     return td_parser_fail_node(p, target, NULL, "an annotation belongs to one target");
@@ -76,7 +80,8 @@ static td_node *parse_expression_statement(td_parser *p) {
   if (!value) return NULL;
   int kind = td_parser_kind(p);
   if (kind == TD_TOKEN_EQUAL) return parse_assign(p, value);
-  if (kind >= TD_TOKEN_POWER_EQUAL && kind <= TD_TOKEN_XOR_EQUAL && kind != TD_TOKEN_ELLIPSIS) return parse_augment(p, value);
+  if (kind >= TD_TOKEN_POWER_EQUAL && kind <= TD_TOKEN_XOR_EQUAL && kind != TD_TOKEN_ELLIPSIS)
+    return parse_augment(p, value);
   if (kind == TD_TOKEN_COLON) return parse_annotated(p, value);
   td_node *node = check_value(p, value) ? td_parser_node(p, TD_NODE_EXPRESSION, value->begin) : NULL;
   if (node) node->a = value;
@@ -104,7 +109,8 @@ static td_node *parse_raise(td_parser *p) {
   if (!(node->a = td_parse_expression(p))) return NULL;
   const td_token *token = td_parser_token(p);
   if (token->kind == TD_TOKEN_COMMA) {
-    return td_parser_fail(p, token->begin, token->end, "write raise ValueError(\"text\")", "'raise' takes one exception");
+    return td_parser_fail(p, token->begin, token->end, "write raise ValueError(\"text\")",
+                          "'raise' takes one exception");
   }
   if (td_parser_take(p, TD_TOKEN_FROM) && !(node->b = td_parse_expression(p))) return NULL;
   return node;
@@ -176,14 +182,16 @@ static bool add_dotted(td_parser *p) { // NAME { '.' NAME }, added to the scratc
 }
 
 static bool take_module(td_parser *p, td_node *node, size_t mark) { // the scratch from mark on becomes node's value
-  td_str *name = p->bytes.failed ? td_parser_memory(p) : td_parser_intern(p, p->bytes.data + mark, (uint32_t)(p->bytes.length - mark));
+  td_str *name = p->bytes.failed ? td_parser_memory(p)
+                                 : td_parser_intern(p, p->bytes.data + mark, (uint32_t)(p->bytes.length - mark));
   p->bytes.length = mark;
   if (!name) return false;
   node->value = (td_value){.tag = TD_TAG_OBJECT, .o = &name->object};
   return true;
 }
 
-static td_node *first_name(td_parser *p, const td_node *node, uint32_t begin) { // of a dotted name: what import a.b binds
+static td_node *first_name(td_parser *p, const td_node *node,
+                           uint32_t begin) { // of a dotted name: what import a.b binds
   const td_str *module = td_as_str(node->value);
   uint32_t length = 0;
   while (length < module->length && module->data[length] != '.') length++;
@@ -276,15 +284,18 @@ static bool parse_one(td_parser *p) {
 }
 
 static bool is_compound(int kind) {
-  return kind == TD_TOKEN_IF || kind == TD_TOKEN_FOR || kind == TD_TOKEN_WHILE || kind == TD_TOKEN_DEF || kind == TD_TOKEN_CLASS ||
-         kind == TD_TOKEN_WITH || kind == TD_TOKEN_TRY || kind == TD_TOKEN_ELIF || kind == TD_TOKEN_ELSE;
+  return kind == TD_TOKEN_IF || kind == TD_TOKEN_FOR || kind == TD_TOKEN_WHILE || kind == TD_TOKEN_DEF ||
+         kind == TD_TOKEN_CLASS || kind == TD_TOKEN_WITH || kind == TD_TOKEN_TRY || kind == TD_TOKEN_ELIF ||
+         kind == TD_TOKEN_ELSE;
 }
 
 bool td_parse_simple_line(td_parser *p) {
   for (;;) {
     const td_token *token = td_parser_token(p);
     if (is_compound(token->kind)) {
-      return td_parser_fail(p, token->begin, token->end, NULL, "'%s' must begin a line of its own", td_token_rows[token->kind].spelling), false;
+      return td_parser_fail(p, token->begin, token->end, NULL, "'%s' must begin a line of its own",
+                            td_token_rows[token->kind].spelling),
+             false;
     }
     if (token->kind == TD_TOKEN_IMPORT ? !parse_import(p) : !parse_one(p)) return false;
     if (!td_parser_take(p, TD_TOKEN_SEMICOLON)) break;

@@ -16,9 +16,9 @@ static void *fail_colon(td_parser *p, const char *what) { // a block's ':' is mi
   uint32_t end = td_parser_end(p);
   switch (token->kind) {
   case TD_TOKEN_EQUAL:
-    return td_parser_fail(p, token->begin, token->end, "use '==' to compare", "'=' assigns: it can't stand in a condition");
-  case TD_TOKEN_NEWLINE:
-    return td_parser_fail(p, end, end, NULL, "':' is missing at the end of the '%s' line", what);
+    return td_parser_fail(p, token->begin, token->end, "use '==' to compare",
+                          "'=' assigns: it can't stand in a condition");
+  case TD_TOKEN_NEWLINE: return td_parser_fail(p, end, end, NULL, "':' is missing at the end of the '%s' line", what);
   case TD_TOKEN_LEFT_BRACE:
     return td_parser_fail(p, token->begin, token->end, "write ':' and indent the block", "blocks have no braces here");
   default: break;
@@ -52,7 +52,8 @@ td_node *td_parse_block(td_parser *p, const char *what) {
     if (first->kind != TD_TOKEN_INDENT) {
       uint32_t begin = p->tokens.items[p->at - 2].begin;
       if (td_parser_is_over(p)) return td_parser_incomplete(p, begin, "the block after ':' has no line yet");
-      if (first->kind == TD_TOKEN_ERROR || first->kind == TD_TOKEN_INCOMPLETE) return td_parser_unexpected(p, "a block");
+      if (first->kind == TD_TOKEN_ERROR || first->kind == TD_TOKEN_INCOMPLETE)
+        return td_parser_unexpected(p, "a block");
       return td_parser_fail(p, first->begin, first->end, NULL, "an indented block must follow the '%s' line", what);
     }
     if (!parse_lines(p)) return NULL;
@@ -108,7 +109,8 @@ static td_node *parse_for(td_parser *p) {
   if (!node || !(node->a = td_parse_targets(p))) return NULL;
   if (!td_parser_take(p, TD_TOKEN_IN)) {
     td_parser_unexpected(p, "'in' after the loop's variable");
-    if (td_parser_kind(p) == TD_TOKEN_EQUAL && p->result == TD_PARSE_ERROR) td_parser_hint(p, "write 'for i in range(n):'");
+    if (td_parser_kind(p) == TD_TOKEN_EQUAL && p->result == TD_PARSE_ERROR)
+      td_parser_hint(p, "write 'for i in range(n):'");
     return NULL;
   }
   node->b = td_parse_expressions(p);
@@ -142,7 +144,8 @@ static bool parse_with_items(td_parser *p) {
   const td_token *open = td_parser_token(p);
   uint32_t at = p->at;
   int32_t pending = p->pending_count, depth = p->depth;
-  bool enclosed = open->kind == TD_TOKEN_LEFT_PARENTHESIS && open->pair > (int32_t)at + 1 && p->tokens.items[open->pair + 1].kind == TD_TOKEN_COLON;
+  bool enclosed = open->kind == TD_TOKEN_LEFT_PARENTHESIS && open->pair > (int32_t)at + 1 &&
+                  p->tokens.items[open->pair + 1].kind == TD_TOKEN_COLON;
   if (enclosed && parse_with_parentheses(p, (uint32_t)open->pair)) return true;
   if (p->result == TD_PARSE_MEMORY) return false;
   p->at = at; // the parentheses belong to an expression
@@ -175,7 +178,8 @@ static td_node *parse_except(td_parser *p) {
   if (token->kind != TD_TOKEN_COLON && !(node->a = td_parse_expression(p))) return NULL;
   token = td_parser_token(p);
   if (token->kind == TD_TOKEN_COMMA) {
-    return td_parser_fail(p, node->a->begin, token->end, "write 'except (A, B):' for several classes, 'except A as e:' for a name",
+    return td_parser_fail(p, node->a->begin, token->end,
+                          "write 'except (A, B):' for several classes, 'except A as e:' for a name",
                           "several exception classes need parentheses");
   }
   if (node->a && td_parser_take(p, TD_TOKEN_AS)) {
@@ -192,7 +196,9 @@ static bool parse_handlers(td_parser *p, td_node *node) {
   while (td_parser_kind(p) == TD_TOKEN_EXCEPT) {
     const td_token *token = td_parser_token(p);
     bool follows_bare = p->pending_count > pending && !p->pending[p->pending_count - 1]->a;
-    if (follows_bare) return td_parser_fail(p, token->begin, token->end, NULL, "an 'except' without a class must be the last one"), false;
+    if (follows_bare)
+      return td_parser_fail(p, token->begin, token->end, NULL, "an 'except' without a class must be the last one"),
+             false;
     if (!td_parser_push(p, parse_except(p))) return false;
   }
   return td_parser_collect(p, node, pending);
@@ -229,8 +235,12 @@ static td_node *parse_command(td_parser *p) { // %name, !command, ?name, name?
   return node;
 }
 
-// Words that begin statements elsewhere. whole: any error on the line is because of the word, not only one right after it.
-static const struct foreign { const char *word; bool whole; const char *message, *hint; } foreigners[] = {
+// Words that begin statements elsewhere. whole: any error on the line is the word's, not only one right after it.
+static const struct foreign {
+  const char *word;
+  bool whole;
+  const char *message, *hint;
+} foreigners[] = {
     {"print", false, "'print' is a function here", "write print(...)"},
     {"exec", false, "'exec' is not in this language", "%run runs a file"},
     {"match", true, "'match' is not in this language", "write if and elif"},
@@ -284,8 +294,11 @@ static void explain_foreign(td_parser *p, uint32_t first) { // a line that begin
 static td_node *fail_orphan(td_parser *p) { // a continuation of a statement that isn't there
   const td_token *token = td_parser_token(p);
   const char *word = td_token_rows[token->kind].spelling;
-  const char *owner = token->kind == TD_TOKEN_ELIF ? "an 'if'" : token->kind == TD_TOKEN_ELSE ? "an 'if', 'for', 'while' or 'try'" : "a 'try'";
-  return td_parser_fail(p, token->begin, token->end, NULL, "'%s' belongs to %s at the same indentation above it", word, owner);
+  const char *owner = token->kind == TD_TOKEN_ELIF   ? "an 'if'"
+                      : token->kind == TD_TOKEN_ELSE ? "an 'if', 'for', 'while' or 'try'"
+                                                     : "a 'try'";
+  return td_parser_fail(p, token->begin, token->end, NULL, "'%s' belongs to %s at the same indentation above it", word,
+                        owner);
 }
 
 static td_node *parse_compound(td_parser *p) { // NULL without failure: no compound statement begins here
@@ -305,7 +318,8 @@ static td_node *parse_compound(td_parser *p) { // NULL without failure: no compo
   case TD_TOKEN_EXCEPT:
   case TD_TOKEN_FINALLY: return fail_orphan(p);
   case TD_TOKEN_ASYNC:
-    return td_parser_fail(p, token->begin, token->end, "write it without 'async': calls run to their end", "'async' is not in this language");
+    return td_parser_fail(p, token->begin, token->end, "write it without 'async': calls run to their end",
+                          "'async' is not in this language");
   case TD_TOKEN_INDENT:
     return td_parser_fail(p, token->begin, token->end, "does the line above end in ':'?", "unexpected indentation");
   default: return NULL;
@@ -330,8 +344,10 @@ static void parse_script(td_parser *p, td_node **tree) {
   if (td_parser_collect(p, block, 0)) *tree = block;
 }
 
-td_parse_result td_parse(td_script *script, td_arena *arena, td_interpreter *interpreter, td_node **tree, td_diagnostic *diagnostic) {
-  td_parser p = {.script = script, .arena = arena, .interpreter = interpreter, .diagnostic = diagnostic, .result = TD_PARSED};
+td_parse_result td_parse(td_script *script, td_arena *arena, td_interpreter *interpreter, td_node **tree,
+                         td_diagnostic *diagnostic) {
+  td_parser p = {
+      .script = script, .arena = arena, .interpreter = interpreter, .diagnostic = diagnostic, .result = TD_PARSED};
   *tree = NULL;
   *diagnostic = (td_diagnostic){0};
   td_arena_keep(arena, script);

@@ -6,7 +6,7 @@
 #include "engine/base/memory.h"
 #include "repl/language/diagnose.h"
 
-enum { PATH_MAX_ROWS = sizeof ((td_report *)0)->path / sizeof(td_call_site), INNER_ROWS = PATH_MAX_ROWS / 2 };
+enum { PATH_MAX_ROWS = sizeof((td_report *)0)->path / sizeof(td_call_site), INNER_ROWS = PATH_MAX_ROWS / 2 };
 
 static td_place place_of(const td_node *node) { return (td_place)node->script << 32 | node->begin; }
 
@@ -48,7 +48,8 @@ void td_report_fill(td_interpreter *I, td_exception *exception, const td_node *n
 // ---- operands ----
 
 static bool is_module(const td_node *node) { // a name of a module: random.normal(x) has x as its first argument
-  return node->kind == TD_NODE_NAME && node->scope == TD_SCOPE_GLOBAL && node->global && td_is(node->global->value, &td_module_type);
+  return node->kind == TD_NODE_NAME && node->scope == TD_SCOPE_GLOBAL && node->global &&
+         td_is(node->global->value, &td_module_type);
 }
 
 static const td_node *call_argument(const td_node *call, int index, const char *name) {
@@ -60,7 +61,8 @@ static const td_node *call_argument(const td_node *call, int index, const char *
   for (int32_t i = 0; i < call->count; i++) {
     const td_node *item = call->items[i];
     if (item->kind == TD_NODE_KEYWORD && strcmp(item->name->data, name) == 0) return item->a;
-    if (item->kind == TD_NODE_STARRED || item->kind == TD_NODE_DOUBLE_STARRED) return NULL; // what follows can't be counted
+    if (item->kind == TD_NODE_STARRED || item->kind == TD_NODE_DOUBLE_STARRED)
+      return NULL; // what follows can't be counted
     if (i == index && item->kind != TD_NODE_KEYWORD) return item;
   }
   return NULL;
@@ -78,7 +80,8 @@ static const td_node *argument_of(const td_node *node, int index, const char *na
   }
 }
 
-static void copy_source(const td_script *script, const td_node *node, char *text, size_t size) { // short ones on one line only
+static void copy_source(const td_script *script, const td_node *node, char *text,
+                        size_t size) { // short ones on one line only
   uint32_t begin = node->begin, end = node->end;
   if (node->script != script->id || end > script->length || end <= begin || end - begin >= size) return;
   const char *source = script->text + begin;

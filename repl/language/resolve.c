@@ -1,5 +1,5 @@
-// Names to places. First the whole tree is walked: scopes open and close, each NAME gets the symbol of its scope, and what
-// Python refuses before running is refused. Then the scopes are settled (resolve_scope.c), then the nodes are finished
+// Names to places. First the whole tree is walked: scopes open and close, each NAME gets the symbol of its scope, and
+// what Python refuses before running is refused. Then the scopes are settled (resolve_scope.c), then the nodes are finished
 // from the leaves up (resolve_finish.c). The long chains of a tree, left operands and elifs, are loops, not recursion.
 #include "repl/language/resolve.h"
 
@@ -50,7 +50,8 @@ static bool walk_items(td_resolver *r, const td_node *node) {
 
 static bool walk_optional(td_resolver *r, td_node *node) { return !node || walk(r, node); }
 
-static bool bind_target(td_resolver *r, td_node *target) { // a NAME, or names inside tuples and lists; others are walked
+static bool bind_target(td_resolver *r,
+                        td_node *target) { // a NAME, or names inside tuples and lists; others are walked
   switch (target->kind) {
   case TD_NODE_NAME: return bind(r, target);
   case TD_NODE_STARRED: return bind_target(r, target->a);
@@ -80,7 +81,9 @@ static bool declare(td_resolver *r, const td_node *statement) { // global, nonlo
       return td_resolver_fail(r, name, NULL, "'%s' is declared both global and nonlocal", text);
     }
     bool early = r->scope->kind != TD_IN_MODULE && !symbol->declared && (symbol->bound || symbol->used);
-    if (early) return td_resolver_fail(r, name, "put the declaration first", "'%s' is used before its '%s' declaration", text, word);
+    if (early)
+      return td_resolver_fail(r, name, "put the declaration first", "'%s' is used before its '%s' declaration", text,
+                              word);
     symbol->declared = name;
     if (nonlocal) symbol->nonlocal = true;
     else symbol->global_declared = true;
@@ -98,7 +101,8 @@ static bool walk_fallbacks(td_resolver *r, const td_prototype *prototype) { // i
   return true;
 }
 
-static bool bind_parameters(td_resolver *r, const td_prototype *prototype) { // first in the scope: their slots are the first
+static bool bind_parameters(td_resolver *r,
+                            const td_prototype *prototype) { // first in the scope: their slots are the first
   int32_t count = prototype->positional + prototype->keyword_only + prototype->star + prototype->double_star;
   for (int32_t i = 0; i < count; i++) {
     td_symbol *symbol = td_symbol_get(r, r->scope, prototype->parameters[i].name);
@@ -111,7 +115,8 @@ static bool bind_parameters(td_resolver *r, const td_prototype *prototype) { // 
 static bool walk_frame(td_resolver *r, enum td_name_scope_kind kind, td_prototype *prototype) {
   int32_t loops = r->loops;
   r->loops = 0;
-  if (!td_resolve_open(r, kind, prototype, NULL) || !bind_parameters(r, prototype) || !walk(r, prototype->body)) return false;
+  if (!td_resolve_open(r, kind, prototype, NULL) || !bind_parameters(r, prototype) || !walk(r, prototype->body))
+    return false;
   td_resolve_close(r);
   r->loops = loops;
   return true;
@@ -122,18 +127,21 @@ static bool walk_lambda(td_resolver *r, const td_node *node) {
 }
 
 static bool walk_function(td_resolver *r, const td_node *node) {
-  return walk_items(r, node) && walk_fallbacks(r, node->prototype) && bind(r, node->a) && walk_frame(r, TD_IN_FUNCTION, node->prototype);
+  return walk_items(r, node) && walk_fallbacks(r, node->prototype) && bind(r, node->a) &&
+         walk_frame(r, TD_IN_FUNCTION, node->prototype);
 }
 
 static bool walk_class(td_resolver *r, const td_node *node) {
-  return walk_items(r, node) && walk_optional(r, node->b) && bind(r, node->a) && walk_frame(r, TD_IN_CLASS, node->prototype);
+  return walk_items(r, node) && walk_optional(r, node->b) && bind(r, node->a) &&
+         walk_frame(r, TD_IN_CLASS, node->prototype);
 }
 
 static bool walk_clauses(td_resolver *r, const td_node *node) { // the first iterable was walked outside
   for (int32_t i = 0; i < node->count; i++) {
     td_node *clause = node->items[i];
     clause->symbol = td_symbol_hidden(r, r->scope);
-    if (!clause->symbol || (i && !walk_optional(r, clause->b)) || !bind_target(r, clause->a) || !walk_items(r, clause)) return false;
+    if (!clause->symbol || (i && !walk_optional(r, clause->b)) || !bind_target(r, clause->a) || !walk_items(r, clause))
+      return false;
   }
   return walk(r, node->a) && (node->kind != TD_NODE_DICT_COMPREHENSION || walk(r, node->b));
 }
@@ -141,7 +149,8 @@ static bool walk_clauses(td_resolver *r, const td_node *node) { // the first ite
 static bool walk_comprehension(td_resolver *r, td_node *node) {
   bool generator = node->kind == TD_NODE_GENERATOR;
   if (!walk(r, generator ? node->c : node->items[0]->b)) return false;
-  if (!td_resolve_open(r, generator ? TD_IN_FUNCTION : TD_IN_COMPREHENSION, generator ? node->prototype : NULL, node)) return false;
+  if (!td_resolve_open(r, generator ? TD_IN_FUNCTION : TD_IN_COMPREHENSION, generator ? node->prototype : NULL, node))
+    return false;
   if (!walk_clauses(r, node)) return false;
   td_resolve_close(r);
   return true;
@@ -250,7 +259,8 @@ static bool walk(td_resolver *r, td_node *node) {
 
 static td_prototype *module_prototype(td_resolver *r, td_node *tree) {
   td_str *name = td_str_intern(r->interpreter, "<module>", 8);
-  td_prototype *prototype = name && td_arena_hold(r->arena, td_from(name)) ? td_arena_take(r->arena, sizeof *prototype) : NULL;
+  td_prototype *prototype =
+      name && td_arena_hold(r->arena, td_from(name)) ? td_arena_take(r->arena, sizeof *prototype) : NULL;
   if (!prototype) return td_resolver_fail(r, NULL, NULL, "out of memory"), NULL;
   prototype->name = name;
   prototype->script = r->script;
@@ -260,12 +270,15 @@ static td_prototype *module_prototype(td_resolver *r, td_node *tree) {
   return prototype;
 }
 
-td_prototype *td_resolve(td_interpreter *interpreter, td_script *script, td_arena *arena, td_module *module, td_node *tree, td_diagnostic *diagnostic) {
+td_prototype *td_resolve(td_interpreter *interpreter, td_script *script, td_arena *arena, td_module *module,
+                         td_node *tree, td_diagnostic *diagnostic) {
   *diagnostic = (td_diagnostic){0};
-  td_resolver r = {.interpreter = interpreter, .script = script, .arena = arena, .module = module, .diagnostic = diagnostic};
+  td_resolver r = {
+      .interpreter = interpreter, .script = script, .arena = arena, .module = module, .diagnostic = diagnostic};
   r.scratch = td_arena_new();
   td_prototype *prototype = r.scratch ? module_prototype(&r, tree) : NULL;
-  bool done = prototype && walk_frame(&r, TD_IN_MODULE, prototype) && td_resolve_settle(&r) && td_resolve_finish(&r, tree);
+  bool done =
+      prototype && walk_frame(&r, TD_IN_MODULE, prototype) && td_resolve_settle(&r) && td_resolve_finish(&r, tree);
   td_arena_unref(r.scratch);
   td_memory_free(r.table);
   return done ? prototype : NULL;

@@ -25,11 +25,13 @@ td_name_scope *td_resolve_open(td_resolver *r, enum td_name_scope_kind kind, td_
 void td_resolve_close(td_resolver *r) { r->scope = r->scope->parent; }
 
 static uint32_t hash_of(const td_name_scope *scope, const td_str *name) {
-  uint64_t mixed = ((uint64_t)(uintptr_t)scope >> 4) * 0x9e3779b97f4a7c15u ^ ((uint64_t)(uintptr_t)name >> 4) * 0xc2b2ae3d27d4eb4fu;
+  uint64_t mixed =
+      ((uint64_t)(uintptr_t)scope >> 4) * 0x9e3779b97f4a7c15u ^ ((uint64_t)(uintptr_t)name >> 4) * 0xc2b2ae3d27d4eb4fu;
   return (uint32_t)(mixed >> 32);
 }
 
-static td_symbol **find(const td_resolver *r, const td_name_scope *scope, const td_str *name) { // its place in the table
+static td_symbol **find(const td_resolver *r, const td_name_scope *scope,
+                        const td_str *name) { // its place in the table
   uint32_t mask = r->capacity - 1, at = hash_of(scope, name) & mask;
   while (r->table[at] && (r->table[at]->scope != scope || r->table[at]->name != name)) at = (at + 1) & mask;
   return &r->table[at];
@@ -68,7 +70,8 @@ td_symbol *td_symbol_get(td_resolver *r, td_name_scope *scope, td_str *name) {
   symbol->bound = symbol->used = false;
   symbol->name = name;
   r->count++;
-  return *place = symbol;
+  *place = symbol;
+  return symbol;
 }
 
 // ---- what a name means ----
@@ -80,7 +83,8 @@ static bool owns(const td_symbol *symbol) { // its scope binds it for itself
 static td_symbol *find_origin(const td_resolver *r, td_symbol *symbol) { // NULL: global
   if (symbol->global_declared || symbol->scope->kind == TD_IN_MODULE) return NULL;
   if (owns(symbol)) return symbol;
-  for (const td_name_scope *scope = symbol->scope->parent; scope && scope->kind != TD_IN_MODULE; scope = scope->parent) {
+  for (const td_name_scope *scope = symbol->scope->parent; scope && scope->kind != TD_IN_MODULE;
+       scope = scope->parent) {
     if (scope->kind == TD_IN_CLASS) continue; // a class's names are not seen from inside its methods
     td_symbol *outer = *find(r, scope, symbol->name);
     if (outer && outer->global_declared) return NULL;
@@ -91,7 +95,8 @@ static td_symbol *find_origin(const td_resolver *r, td_symbol *symbol) { // NULL
 
 // ---- slots ----
 
-static int32_t capture(td_resolver *r, td_name_scope *frame, td_symbol *origin) { // the slot in frame that holds origin's cell; -1: failed
+static int32_t capture(td_resolver *r, td_name_scope *frame,
+                       td_symbol *origin) { // the slot in frame that holds origin's cell; -1: failed
   if (origin->scope->frame == frame) return origin->slot;
   for (struct td_capture *c = frame->captures; c; c = c->next) {
     if (c->origin == origin) return c->inner;
@@ -134,7 +139,8 @@ static int32_t count_cells(const td_name_scope *scope) {
   return count;
 }
 
-static int32_t *list_cells(td_resolver *r, const td_name_scope *scope, int32_t count) { // one more than count is allocated
+static int32_t *list_cells(td_resolver *r, const td_name_scope *scope,
+                           int32_t count) { // one more than count is allocated
   int32_t *cells = take(r, r->arena, ((size_t)count + 1) * sizeof *cells);
   if (!cells) return NULL;
   int32_t at = 0;
@@ -176,7 +182,8 @@ bool td_resolve_settle(td_resolver *r) {
     for (td_symbol *symbol = scope->first; symbol; symbol = symbol->next) {
       symbol->origin = symbol->name ? find_origin(r, symbol) : symbol;
       if (symbol->nonlocal && !symbol->origin) {
-        return td_resolver_fail(r, symbol->declared, NULL, "no enclosing function binds '%s' for 'nonlocal'", symbol->name->data);
+        return td_resolver_fail(r, symbol->declared, NULL, "no enclosing function binds '%s' for 'nonlocal'",
+                                symbol->name->data);
       }
       if (symbol->origin && symbol->origin->scope->frame != scope->frame) symbol->origin->cell = true;
       if (symbol->origin == symbol) symbol->slot = scope->frame->slot_count++;

@@ -8,9 +8,11 @@
 
 enum { WORD_MAX = 64 };
 
-static const struct { const char *word, *name; } foreign[] = {
-    {"true", "True"},   {"TRUE", "True"},      {"false", "False"},   {"FALSE", "False"}, {"null", "None"}, {"NULL", "None"},
-    {"nil", "None"},    {"none", "None"},      {"undefined", "None"}, {"nullptr", "None"}, {"this", "self"},
+static const struct {
+  const char *word, *name;
+} foreign[] = {
+    {"true", "True"}, {"TRUE", "True"}, {"false", "False"},    {"FALSE", "False"},  {"null", "None"}, {"NULL", "None"},
+    {"nil", "None"},  {"none", "None"}, {"undefined", "None"}, {"nullptr", "None"}, {"this", "self"},
 };
 
 static int fold(const char *word, char folded[WORD_MAX]) { // lower case without underscores; returns its length

@@ -5,10 +5,9 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <string.h>
 
-static const struct kind_row { const char *name, *doc; } kinds[] = {
-#define X(KIND, text) [TD_NODE_##KIND] = {#KIND, text},
+static const char *const kinds[] = {
+#define X(KIND, text) [TD_NODE_##KIND] = #KIND,
     TD_EXPRESSIONS(X) TD_STATEMENTS(X)
 #undef X
 };
@@ -17,12 +16,14 @@ static const char *const operators[] = {
 #define X(NAME, spelling, method) [TD_BINARY_##NAME] = spelling,
     TD_OPERATORS(X)
 #undef X
-    [TD_UNARY_NEGATIVE] = "-", [TD_UNARY_POSITIVE] = "+", [TD_UNARY_INVERT] = "~"};
+        [TD_UNARY_NEGATIVE] = "-",
+    [TD_UNARY_POSITIVE] = "+", [TD_UNARY_INVERT] = "~"};
 
 static const char *const comparisons[] = {
-    [TD_COMPARE_EQUAL] = "==", [TD_COMPARE_NOT_EQUAL] = "!=", [TD_COMPARE_LESS] = "<", [TD_COMPARE_LESS_EQUAL] = "<=",
-    [TD_COMPARE_GREATER] = ">", [TD_COMPARE_GREATER_EQUAL] = ">=", [TD_COMPARE_IN] = "in",
-    [TD_COMPARE_NOT_IN] = "not in", [TD_COMPARE_IS] = "is", [TD_COMPARE_IS_NOT] = "is not"};
+    [TD_COMPARE_EQUAL] = "==",      [TD_COMPARE_NOT_EQUAL] = "!=",  [TD_COMPARE_LESS] = "<",
+    [TD_COMPARE_LESS_EQUAL] = "<=", [TD_COMPARE_GREATER] = ">",     [TD_COMPARE_GREATER_EQUAL] = ">=",
+    [TD_COMPARE_IN] = "in",         [TD_COMPARE_NOT_IN] = "not in", [TD_COMPARE_IS] = "is",
+    [TD_COMPARE_IS_NOT] = "is not"};
 
 td_node *td_node_new(td_arena *arena, td_kind_of_node kind, const td_script *script, uint32_t begin, uint32_t end) {
   td_node *node = td_arena_take(arena, sizeof *node);
@@ -34,7 +35,7 @@ td_node *td_node_new(td_arena *arena, td_kind_of_node kind, const td_script *scr
   return node;
 }
 
-const char *td_node_kind_name(int kind) { return kind >= 0 && kind < TD_NODE_COUNT ? kinds[kind].name : "?"; }
+const char *td_node_kind_name(int kind) { return kind >= 0 && kind < TD_NODE_COUNT ? kinds[kind] : "?"; }
 
 static void dump_expression(const td_node *node, td_text *text);
 

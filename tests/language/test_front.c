@@ -382,6 +382,7 @@ START_TEST(refusals_of_the_parser) {
       {"global 3", 1, 8, 1, "expected a name, found a number", ""},
       {"global", 1, 7, 0, "expected a name, found the end of the line", ""},
       {"@x\ny", 2, 1, 1, "expected 'def' or 'class' after a decorator, found 'y'", ""},
+      {"@x\nasync def f(): pass", 2, 1, 5, "'async' is not in this language", "write a plain function: calls run to their end"},
       {"assert", 1, 7, 0, "expected an expression, found the end of the line", ""},
       {"f\"{}\"", 1, 3, 2, "f-string: the field holds no expression", "write {{ for the character itself"},
       {"f\"{x!z}\"", 1, 6, 1, "f-string: after '!' comes r, s or a", ""},
