@@ -509,6 +509,42 @@ START_TEST(long_lines_are_cut_around_the_span) {
 }
 END_TEST
 
+static void keep_error(void *owner, const td_event *event) {
+  if (event->kind == TD_EVENT_ERROR) td_text_add_bytes(owner, event->text, event->length);
+}
+
+START_TEST(messages_of_running_code) {
+  static const pair rows[] = {
+      {"W1 = zeros((784, 64))\nx = zeros((32, 784))\ndef step(h):\n  y = W1 @ h\n\nstep(x)",
+       "error: matmul: inner sizes differ: 64 and 32\n  test.deck:4  y = W1 @ h\n                   ^^^^^^\n"
+       "  W1  float32[784, 64]\n  h   float32[32, 784]\n  called from test.deck:6\n  hint: h @ W1 fits\n"},
+      {"matmul(zeros((2, 3)), b=W1)",
+       "error: matmul: inner sizes differ: 3 and 784\n  test.deck:1  matmul(zeros((2, 3)), b=W1)\n"
+       "               ^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  zeros((2, 3))  float32[2, 3]\n  W1             float32[784, 64]\n"},
+      {"learning_rate = 1\nx = lerning_rate", "error: NameError: name 'lerning_rate' is not defined\n"
+                                             "  test.deck:2  x = lerning_rate\n                   ^^^^^^^^^^^^\n"
+                                             "  hint: did you mean 'learning_rate'?\n"},
+      {"def f(n):\n  return g(n)\ndef g(n):\n  return f(n) if n else 1 / n\nf(0)",
+       "error: ZeroDivisionError: division by zero\n  test.deck:4  return f(n) if n else 1 / n\n"
+       "                                     ^^^^^\n  called from f at test.deck:2\n  called from test.deck:5\n"},
+      {"try: {}['\\x1b']\nexcept KeyError as e: raise ValueError('a\\x1b[2Jb') from e",
+       "error: ValueError: a\\x1b[2Jb\n  test.deck:2  except KeyError as e: raise ValueError('a\\x1b[2Jb') from e\n"
+       "                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
+       "  caused by KeyError: '\\x1b' at test.deck:1\n"},
+  };
+  td_text found = {0};
+  const td_event_sink sink = {keep_error, &found};
+  const td_run_options options = {.name = "test.deck", .folder = ""};
+  interpreter->sink = &sink;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    ck_assert_int_eq(td_run(interpreter, interpreter->main, rows[i].text, strlen(rows[i].text), &options), TD_RUN_FAILED);
+    ck_assert_str_eq(found.data, rows[i].expected);
+    td_text_clear(&found);
+  }
+  interpreter->sink = NULL;
+}
+END_TEST
+
 // ---- bounds ----
 
 static char *repeat(const char *before, const char *part, int count, const char *after) {
@@ -734,6 +770,7 @@ int main(void) {
   tcase_add_test(tests, nul_bytes);
   tcase_add_test(tests, unfinished_texts);
   tcase_add_test(tests, messages);
+  tcase_add_test(tests, messages_of_running_code);
   tcase_add_test(tests, long_lines_are_cut_around_the_span);
   tcase_add_test(tests, deep_and_long_texts);
   tcase_add_test(tests, deep_blocks);
