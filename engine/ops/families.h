@@ -10,7 +10,7 @@
   X(td_family_exponential) X(td_family_trigonometric) X(td_family_activation) X(td_family_cast)                        \
   X(td_family_reduce) X(td_family_matmul) X(td_family_shape) X(td_family_slice) X(td_family_join)                      \
   X(td_family_create) X(td_family_statistics) X(td_family_search) X(td_family_scan) X(td_family_softmax)               \
-  X(td_family_loss) X(td_family_index)
+  X(td_family_loss) X(td_family_index) X(td_family_random) X(td_family_optimizer)
 #define X(list) extern const td_op *const list[];
 TD_FAMILIES(X)
 #undef X

@@ -362,4 +362,137 @@ static td_tensor *adjoint(td_scope *s, td_tensor *input, td_tensor *target, td_t
   return td_scope_apply(s, &cross_entropy_adjoint, args, 3, input, target, c);
 }
 
-const td_op *const td_family_loss[] = {&cross_entropy, &cross_entropy_adjoint, NULL};
+// ---- mse_loss ----
+
+enum { BLOCK = 1 << 14 };
+
+static int mse_mismatch(td_infer *infer) {
+  const td_meta *input = &infer->in[0], *target = &infer->in[1];
+  td_text text = {0};
+  td_shape_print(&text, input->rank, input->shape);
+  td_text_add(&text, " and ");
+  td_shape_print(&text, target->rank, target->shape);
+  td_text_add(&text, " would broadcast to ");
+  td_shape_print(&text, infer->out[0].rank, infer->out[0].shape);
+  int code = td_infer_fail(infer, TD_ERROR_SHAPE, "shapes %s", text.data ? text.data : "");
+  td_text_clear(&text);
+  td_shape_print(&text, input->rank, input->shape);
+  if (td_shape_size(input->rank, input->shape) == td_shape_size(target->rank, target->shape) && text.data)
+    td_error_hint(infer->context, "target.reshape((%.*s%s)) fits; broadcast=True compares all pairs", (int)text.length - 2,
+                  text.data + 1, input->rank == 1 ? "," : "");
+  else td_error_hint(infer->context, "broadcast=True repeats the smaller one");
+  td_text_clear(&text);
+  return code;
+}
+
+static int mse_infer(td_infer *infer) {
+  const td_meta *input = &infer->in[0], *target = &infer->in[1];
+  td_meta *out = &infer->out[0];
+  int code = td_infer_broadcast(infer, 0, 1, out);
+  if (code) return code;
+  out->dtype = td_dtype_promote(input->dtype, target->dtype);
+  if (!td_dtype_is_float(out->dtype)) out->dtype = TD_FLOAT32;
+  if (!same_shape(input, target) && !infer->args[1].i) return mse_mismatch(infer);
+  if (infer->args[0].i != NONE) out->rank = 0;
+  return TD_OK;
+}
+
+typedef struct squares {
+  bool single;
+  int64_t size;
+  const char *input, *target;
+  char *out;               // one for each element, or NULL
+  double *sums;            // one for each block
+} squares;
+
+#define SQUARES(T, name)                                                                                               \
+  TD_CLONES static double name##_squares(const T *a, const T *b, T *out, int64_t n) {                                  \
+    enum { LANES = 8 };                                                                                                \
+    double sums[LANES] = {0}, sum = 0;                                                                                 \
+    int64_t i = 0;                                                                                                     \
+    for (; out && i < n; i++) out[i] = (a[i] - b[i]) * (a[i] - b[i]);                                                  \
+    for (; i + LANES <= n; i += LANES)                                                                                 \
+      for (int l = 0; l < LANES; l++) {                                                                                \
+        double d = (double)a[i + l] - (double)b[i + l];                                                                \
+        sums[l] += d * d;                                                                                              \
+      }                                                                                                                \
+    for (; i < n; i++) sum += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);                           \
+    for (int l = 0; l < LANES; l++) sum += sums[l];                                                                    \
+    return sum;                                                                                                        \
+  }
+SQUARES(float, single)
+SQUARES(double, twofold)
+
+static void square_blocks(void *argument, int64_t first, int64_t last) {
+  const squares *w = argument;
+  for (int64_t b = first; b < last; b++) {
+    int64_t at = b * BLOCK, n = w->size - at < BLOCK ? w->size - at : BLOCK;
+    if (w->single)
+      w->sums[b] = single_squares((const float *)w->input + at, (const float *)w->target + at, w->out ? (float *)w->out + at : NULL, n);
+    else
+      w->sums[b] = twofold_squares((const double *)w->input + at, (const double *)w->target + at, w->out ? (double *)w->out + at : NULL, n);
+  }
+}
+
+static int mse_run(const td_call *call, int64_t size, const char *input, const char *target) {
+  const td_view *out = &call->out[0];
+  int64_t blocks = (size + BLOCK - 1) / BLOCK, how = call->args[0].i;
+  squares w = {out->dtype == TD_FLOAT32, size, input, target, how == NONE ? out->data : NULL, NULL};
+  w.sums = td_memory_new((size_t)blocks * sizeof *w.sums);
+  if (!w.sums) return td_error_memory(call->context, "mse_loss", blocks * (int64_t)sizeof *w.sums);
+  td_ranges_run(call->context->pool, blocks, BLOCK, square_blocks, &w);
+  double total = 0;
+  for (int64_t b = 0; b < blocks; b++) total += w.sums[b];
+  if (how != NONE) store(out, 0, how == MEAN ? total / (double)size : total);
+  td_memory_free(w.sums);
+  return TD_OK;
+}
+
+static int mse_kernel(const td_call *call) {
+  const td_view *input = &call->in[0], *target = &call->in[1];
+  int64_t shape[TD_RANK_MAX];
+  int rank;
+  td_view spread[2];
+  td_flat a, b;
+  td_shape_broadcast(input->rank, input->shape, target->rank, target->shape, &rank, shape, NULL);
+  td_view_broadcast(&spread[0], input, rank, shape);
+  td_view_broadcast(&spread[1], target, rank, shape);
+  int code = td_flat_open(call, &spread[0], call->out[0].dtype, &a);
+  if (code) return code;
+  code = td_flat_open(call, &spread[1], call->out[0].dtype, &b);
+  if (!code) {
+    code = mse_run(call, spread[0].size, a.data, b.data);
+    td_flat_close(&b);
+  }
+  td_flat_close(&a);
+  return code;
+}
+
+static int mse_vjp(td_rule *rule) { // 2 (input - target) c, divided by the number of pairs where the loss is their mean
+  td_scope *s = &rule->scope;
+  td_tensor *c = rule->cotangent[0], *difference = td_subtract(s, rule->in[0], rule->in[1]);
+  double size = rule->args[0].i == MEAN && difference ? (double)difference->size : 1;
+  td_tensor *d = td_chain(s, td_multiply(s, c, td_scope_number(s, 2 / size, c)), difference);
+  if (rule->needs[0]) rule->din[0] = d;
+  if (rule->needs[1]) rule->din[1] = td_negative(s, d);
+  return TD_OK;
+}
+
+static const td_op mse_loss = {
+    .name = "mse_loss",
+    .params = {TD_TENSOR_PARAM("input"), TD_TENSOR_PARAM("target"), REDUCTION_PARAM,
+               {.name = "broadcast", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(0)}},
+    .kind = TD_KIND_OPAQUE,
+    .infer = mse_infer,
+    .kernel = mse_kernel,
+    .vjp = mse_vjp,
+    .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
+    .doc = "Squared differences of input and target, averaged, summed or as they are.\n"
+           "Shapes that differ are an error, because (n, 1) and (n,) would compare all pairs; broadcast=True asks for that.\n"
+           "Gradient: 2 (input - target) / n for the mean.",
+    .example = "mse_loss(tensor([1., 2.]), tensor([1., 4.])).item()  # 2.0",
+    .samples = TD_SAMPLES{{"2,3; 2,3", NULL, -2, 2, NULL}, {"2,3; 2,3", "reduction=\"none\"", -2, 2, NULL},
+                          {"3,1; 3", "broadcast=True, reduction=\"sum\"", -2, 2, NULL}, {"3,1; 3", "broadcast=True", -2, 2, NULL}, TD_SAMPLES_END},
+};
+
+const td_op *const td_family_loss[] = {&cross_entropy, &cross_entropy_adjoint, &mse_loss, NULL};
