@@ -76,6 +76,7 @@ bool td_list_room(td_interpreter *, td_list *list, int64_t count);
 td_value td_list_from(td_interpreter *, td_value iterable);           // a new list
 td_value td_tuple_from(td_interpreter *, td_value iterable);          // a tuple as it is, else a new one
 td_value td_sequence_compare(td_interpreter *, int comparison, td_value a, td_value b); // two lists or two tuples
+td_value td_tuple_renew(td_interpreter *, td_value *row, td_value a, td_value b); // a tuple (a, b), taken over; the one in *row again when nobody else holds it
 bool td_sequence_repr(td_interpreter *, td_value v, const char *open, const char *close, td_text *text);
 bool td_sort(td_interpreter *, td_value *items, int64_t count, td_value key, bool reverse); // stable; unchanged on an exception
 td_value td_list_sort(td_interpreter *, td_list *list, td_value key, bool reverse);

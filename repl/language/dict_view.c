@@ -9,6 +9,7 @@ typedef struct dict_iterator {
   enum td_dict_view what;
   bool reverse;
   int64_t position, count;  // count: the dict's when iteration began
+  td_value row;             // the last pair, used again when nobody else holds it
 } dict_iterator;
 
 static td_value of(td_dict *dict) { return (td_value){.tag = TD_TAG_OBJECT, .o = &dict->container.object}; }
@@ -144,13 +145,17 @@ td_value td_dict_iterator_new(td_interpreter *I, td_dict *dict, enum td_dict_vie
 static void iterator_release(td_object *object) {
   dict_iterator *it = (dict_iterator *)object;
   td_dict *dict = it->dict;
+  td_value row = it->row;
   it->dict = NULL;
+  it->row = TD_NIL;
   if (dict) td_unref(of(dict));
+  td_unref(row);
 }
 
 static void iterator_visit(td_object *object, td_visitor *visit, void *argument) {
   dict_iterator *it = (dict_iterator *)object;
   if (it->dict) visit(&it->dict->container.object, argument);
+  if (it->row.tag == TD_TAG_OBJECT) visit(it->row.o, argument);
 }
 
 static bool step_back(dict_iterator *it, td_value *key, td_value *value) {
@@ -178,7 +183,7 @@ static td_value iterator_next(td_interpreter *I, td_value v) {
     iterator_release(v.o);
     return TD_NIL;
   }
-  if (it->what == TD_DICT_ITEMS) return td_tuple_pack(I, 2, td_ref(key), td_ref(value));
+  if (it->what == TD_DICT_ITEMS) return td_tuple_renew(I, &it->row, td_ref(key), td_ref(value));
   return td_ref(it->what == TD_DICT_KEYS ? key : value);
 }
 

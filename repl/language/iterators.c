@@ -102,7 +102,7 @@ td_value td_reversed_new(td_interpreter *I, td_value v) {
 }
 
 // ---- enumerate ----
-typedef struct enumerate { td_container container; td_value iterator; int64_t count; } enumerate;
+typedef struct enumerate { td_container container; td_value iterator, row; int64_t count; } enumerate; // row: the last pair
 
 td_value td_enumerate_new(td_interpreter *I, td_value iterable, int64_t start) {
   td_value iterator = td_iterate(I, iterable);
@@ -119,13 +119,15 @@ td_value td_enumerate_new(td_interpreter *I, td_value iterable, int64_t start) {
 
 static void enumerate_release(td_object *object) {
   enumerate *it = (enumerate *)object;
-  td_value old = it->iterator;
-  it->iterator = TD_NIL;
-  td_unref(old);
+  td_value iterator = it->iterator, row = it->row;
+  it->iterator = it->row = TD_NIL;
+  td_unref(iterator);
+  td_unref(row);
 }
 
 static void enumerate_visit(td_object *object, td_visitor *visit, void *argument) {
   enumerate *it = (enumerate *)object;
+  if (it->row.tag == TD_TAG_OBJECT) visit(it->row.o, argument);
   if (it->iterator.tag == TD_TAG_OBJECT) visit(it->iterator.o, argument);
 }
 
@@ -138,7 +140,7 @@ static td_value enumerate_next(td_interpreter *I, td_value v) {
     td_unref(item);
     return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "integer overflow: enumerate counts past 64 bits");
   }
-  return td_tuple_pack(I, 2, td_int(it->count++), item);
+  return td_tuple_renew(I, &it->row, td_int(it->count++), item);
 }
 
 const td_type td_enumerate_type = {
@@ -151,6 +153,7 @@ typedef struct joined {
   td_container container;
   td_value function;        // map, filter
   td_value iterators;       // a tuple; NIL: ended
+  td_value row;             // zip: the last pair
   bool strict;              // zip
 } joined;
 
@@ -174,14 +177,16 @@ static td_value joined_new(td_interpreter *I, const td_type *type, td_value func
 
 static void joined_release(td_object *object) {
   joined *it = (joined *)object;
-  td_value function = it->function, iterators = it->iterators;
-  it->function = it->iterators = TD_NIL;
+  td_value function = it->function, iterators = it->iterators, row = it->row;
+  it->function = it->iterators = it->row = TD_NIL;
   td_unref(function);
+  td_unref(row);
   td_unref(iterators);
 }
 
 static void joined_visit(td_object *object, td_visitor *visit, void *argument) {
   joined *it = (joined *)object;
+  if (it->row.tag == TD_TAG_OBJECT) visit(it->row.o, argument);
   if (it->function.tag == TD_TAG_OBJECT) visit(it->function.o, argument);
   if (it->iterators.tag == TD_TAG_OBJECT) visit(it->iterators.o, argument);
 }
@@ -214,10 +219,18 @@ static td_value zip_ended(td_interpreter *I, joined *it, int64_t i) {
   return TD_NIL;
 }
 
-static td_value zip_next(td_interpreter *I, td_value v) {
-  joined *it = (joined *)v.o;
-  if (td_is_nil(it->iterators) || td_as_tuple(it->iterators)->count == 0) return TD_NIL;
-  td_tuple *iterators = td_as_tuple(it->iterators), *row = td_tuple_new(I, iterators->count);
+static td_value zip_pair(td_interpreter *I, joined *it, td_tuple *iterators) {
+  td_value a = td_next(I, iterators->items[0]);
+  if (td_is_nil(a)) return zip_ended(I, it, 0);
+  td_value b = td_next(I, iterators->items[1]);
+  if (!td_is_nil(b)) return td_tuple_renew(I, &it->row, a, b);
+  td_unref(a);
+  return zip_ended(I, it, 1);
+}
+
+static td_value zip_row(td_interpreter *I, joined *it, td_tuple *iterators) {
+  if (iterators->count == 2) return zip_pair(I, it, iterators);
+  td_tuple *row = td_tuple_new(I, iterators->count);
   for (int64_t i = 0; row && i < iterators->count; i++) {
     row->items[i] = td_next(I, iterators->items[i]);
     if (!td_is_nil(row->items[i])) continue;
@@ -225,6 +238,15 @@ static td_value zip_next(td_interpreter *I, td_value v) {
     return zip_ended(I, it, i);
   }
   return td_from(row);
+}
+
+static td_value zip_next(td_interpreter *I, td_value v) {
+  joined *it = (joined *)v.o;
+  if (td_is_nil(it->iterators) || td_as_tuple(it->iterators)->count == 0) return TD_NIL;
+  td_value held = td_ref(it->iterators); // an iterator may ask this zip for elements, and so end it
+  td_value row = zip_row(I, it, td_as_tuple(held));
+  td_unref(held);
+  return row;
 }
 
 const td_type td_zip_type = {

@@ -28,6 +28,31 @@ td_value td_tuple_pack(td_interpreter *I, int count, ...) {
   return td_from(tuple);
 }
 
+td_value td_tuple_renew(td_interpreter *I, td_value *row, td_value a, td_value b) {
+  if (row->tag == TD_TAG_OBJECT && row->o->refs == 1) {
+    td_tuple *tuple = td_as_tuple(*row);
+    td_value old_a = tuple->items[0], old_b = tuple->items[1];
+    tuple->items[0] = a;
+    tuple->items[1] = b;
+    row->o->refs = 2;
+    td_unref(old_a);
+    td_unref(old_b);
+    return *row;
+  }
+  td_tuple *tuple = td_tuple_new(I, 2);
+  if (!tuple) {
+    td_unref(a);
+    td_unref(b);
+    return TD_NIL;
+  }
+  tuple->items[0] = a;
+  tuple->items[1] = b;
+  td_value old = *row, fresh = td_from(tuple);
+  *row = td_ref(fresh);
+  td_unref(old);
+  return fresh;
+}
+
 td_value td_tuple_from(td_interpreter *I, td_value iterable) {
   if (td_is(iterable, &td_tuple_type)) return td_ref(iterable);
   td_value source = td_is(iterable, &td_list_type) ? td_ref(iterable) : td_list_from(I, iterable);
