@@ -1,5 +1,5 @@
-// Activation functions of layers. Integers and bool give float32. All are computed so that large arguments of either sign
-// neither overflow nor cancel, infinities included.
+// Activation functions of layers. Integers and bool give float32. All are computed so that large arguments of either
+// sign neither overflow nor cancel, infinities included.
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
@@ -24,7 +24,9 @@ static const td_sample gradient_samples[] = {
   TD_SAMPLES_END,
 };
 
-static td_tensor *times(td_scope *s, td_tensor *x, double factor) { return td_multiply(s, x, td_scope_number(s, factor, x)); }
+static td_tensor *times(td_scope *s, td_tensor *x, double factor) {
+  return td_multiply(s, x, td_scope_number(s, factor, x));
+}
 static td_tensor *plus(td_scope *s, td_tensor *x, double term) { return td_add(s, x, td_scope_number(s, term, x)); }
 
 // ---- relu and its kin ----
@@ -32,7 +34,9 @@ static td_tensor *plus(td_scope *s, td_tensor *x, double term) { return td_add(s
 TD_MAP2(TD_EACH_FLOAT, relu_gradient, FLOATING, T, y > 0 ? x : p == 0 ? 0 : x * p)
 
 static double slope_of(const td_arg *args) { return args[0].f; }
-static int relu_gradient_kernel(const td_call *call) { return td_map_run(call, &relu_gradient_map, slope_of(call->args)); }
+static int relu_gradient_kernel(const td_call *call) {
+  return td_map_run(call, &relu_gradient_map, slope_of(call->args));
+}
 
 static td_tensor *relu_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x, double slope);
 
@@ -45,7 +49,8 @@ static int relu_gradient_vjp(td_rule *rule) {
 
 static const td_op relu_gradient_op = {
   .name = "relu_gradient",
-  .params = { TD_TENSOR_PARAM("cotangent"), TD_X, { .name = "slope", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(0) } },
+  .params = { TD_TENSOR_PARAM("cotangent"), TD_X,
+              { .name = "slope", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(0) } },
   .kind = TD_KIND_ELEMENTWISE,
   .flags = TD_HIDDEN,
   .infer = td_map_floating,
@@ -135,7 +140,7 @@ static const td_op elu_op = {
   .doc = "x where it is positive, alpha * (exp(x) - 1) elsewhere.\n"
          "Gradient: the cotangent where x > 0, alpha * exp(x) * cotangent elsewhere, at 0 too.",
   .example = "elu(tensor([-inf, 2.])).tolist()  # [-1.0, 2.0]",
-  .source = "Clevert, Unterthiner, Hochreiter: Fast and Accurate Deep Network Learning by Exponential Linear Units, 2016",
+  .source = "Clevert, Unterthiner, Hochreiter: Fast and Accurate Deep Network Learning by ELUs, 2016",
   .samples = off_zero_samples,
 };
 
@@ -317,7 +322,8 @@ TD_EACH_FLOAT(TD_LOOP1, gelu_tanh_slope, T, GELU_TANH_SLOPE(x))
 TD_MAP_TABLE(TD_EACH_FLOAT, gelu_tanh_slope, 1, FLOATING)
 
 static const char *const approximations[] = { "none", "tanh", NULL };
-#define APPROXIMATE { .name = "approximate", .kind = TD_PARAM_CHOICE, .fallback = TD_INT_DEFAULT(0), .choices = approximations }
+#define APPROXIMATE \
+  { .name = "approximate", .kind = TD_PARAM_CHOICE, .fallback = TD_INT_DEFAULT(0), .choices = approximations }
 
 static int gelu_slope_kernel(const td_call *call) {
   return td_map_run(call, call->args[0].i ? &gelu_tanh_slope_map : &gelu_slope_map, 0);
@@ -363,7 +369,9 @@ static const td_op gelu_slope_op = {
   .samples = any_samples,
 };
 
-static int gelu_kernel(const td_call *call) { return td_map_run(call, call->args[0].i ? &gelu_tanh_map : &gelu_map, 0); }
+static int gelu_kernel(const td_call *call) {
+  return td_map_run(call, call->args[0].i ? &gelu_tanh_map : &gelu_map, 0);
+}
 
 static int gelu_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;

@@ -151,7 +151,9 @@ static const td_op subtract_op = {
   .samples = pair_samples,
 };
 
-td_tensor *td_subtract(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_apply(s, &subtract_op, NULL, 2, a, b); }
+td_tensor *td_subtract(td_scope *s, td_tensor *a, td_tensor *b) {
+  return td_scope_apply(s, &subtract_op, NULL, 2, a, b);
+}
 
 static const char multiply_text[] = "x * y";
 TD_LOOP2(BOOL, _Bool, multiply, T, x & y)
@@ -182,7 +184,9 @@ static const td_op multiply_op = {
   .samples = pair_samples,
 };
 
-td_tensor *td_multiply(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_apply(s, &multiply_op, NULL, 2, a, b); }
+td_tensor *td_multiply(td_scope *s, td_tensor *a, td_tensor *b) {
+  return td_scope_apply(s, &multiply_op, NULL, 2, a, b);
+}
 
 // ---- divisions ----
 
@@ -221,8 +225,8 @@ static int run_division(const td_call *call, const td_map *map) {
   if (!td_dtype_is_float(call->out[0].dtype) && call->out[0].size > 0) {
     int64_t zero = td_map_find(divisor, false);
     if (zero >= 0) {
-      td_error_set(call->context, TD_ERROR_ZERO_DIVISION, "%s: integer division by zero: element %lld of y is 0", call->op->name,
-                   (long long)zero);
+      td_error_set(call->context, TD_ERROR_ZERO_DIVISION, "%s: integer division by zero: element %lld of y is 0",
+                   call->op->name, (long long)zero);
       td_error_hint(call->context, "divide floating numbers for an infinity or NaN instead: y.astype(float32)");
       return TD_ERROR_ZERO_DIVISION;
     }
@@ -250,8 +254,8 @@ static const td_op floor_divide_op = {
   .expression = floor_divide_text,
   .vjp = flat_vjp,
   .doc = "The quotient x // y rounded down, as Python rounds it.\n"
-         "Gradient: 0, as the result is constant between its steps. Integers: y = 0 is an error, and the smallest integer\n"
-         "divided by -1 wraps to itself. Floating numbers: x // 0 is an infinity or NaN.",
+         "Gradient: 0, as the result is constant between its steps. Integers: y = 0 is an error, and the smallest\n"
+         "integer divided by -1 wraps to itself. Floating numbers: x // 0 is an infinity or NaN.",
   .example = "floor_divide(tensor([-7, 7]), 2).tolist()  # [-4, 3]",
   .samples = divisor_samples,
 };
@@ -340,7 +344,7 @@ static const td_op sign_op = {
 };
 
 // The cotangent with the sign of x: the gradient of abs, in one pass.
-TD_MAP2(TD_EACH_FLOAT, abs_gradient, FLOATING, T, y > 0 ? x : y < 0 ? -x : (x == 0) | (y == 0) ? 0 : y)
+TD_MAP2(TD_EACH_FLOAT, abs_gradient, FLOATING, T, y > 0 ? x : y < 0 ? -x : ((x == 0) | (y == 0)) ? 0 : y)
 TD_KERNEL(abs_gradient)
 
 static td_tensor *abs_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x);

@@ -124,7 +124,8 @@ static const td_op right_shift_op = {
   .expression = right_shift_text,
   .no_gradient = "integer result",
   .doc = "The bits of x moved down by y places, x >> y; the sign stays.\n"
-         "No gradient: the result is an integer. A count below 0 or of all bits and more gives 0, or -1 for negative x.",
+         "No gradient: the result is an integer. A count below 0 or of all bits and more\n"
+         "gives 0, or -1 for negative x.",
   .example = "right_shift(tensor([5, -5]), 1).tolist()  # [2, -3]",
   .samples = pair_samples,
 };

@@ -1,5 +1,5 @@
-// The smaller and the larger of two, clip, and rounding to whole numbers. NaN wins over every number. Where two operands
-// tie, each gets half of the gradient; rounding is flat between its steps.
+// The smaller and the larger of two, clip, and rounding to whole numbers. NaN wins over every number. Where two
+// operands tie, each gets half of the gradient; rounding is flat between its steps.
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
@@ -166,7 +166,9 @@ static int clip_vjp(td_rule *rule) {
 
 static const td_op clip_op = {
   .name = "clip",
-  .params = { TD_X, { .name = "low", .kind = TD_PARAM_TENSOR_OPTIONAL }, { .name = "high", .kind = TD_PARAM_TENSOR_OPTIONAL } },
+  .params = { TD_X,
+              { .name = "low", .kind = TD_PARAM_TENSOR_OPTIONAL },
+              { .name = "high", .kind = TD_PARAM_TENSOR_OPTIONAL } },
   .kind = TD_KIND_ELEMENTWISE,
   .flags = TD_IDEMPOTENT,
   .method = true,
@@ -175,7 +177,8 @@ static const td_op clip_op = {
   .expression = clip_text,
   .vjp = clip_vjp,
   .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_IN2,
-  .doc = "x moved between low and high, numbers or tensors; either may be None. NaN stays; where low > high it is high.\n"
+  .doc = "x moved between low and high, numbers or tensors; either may be None.\n"
+         "NaN stays; where low > high the result is high.\n"
          "Gradient: the cotangent for x where low <= x <= high, bounds included, 0 outside; there the bound gets it.",
   .example = "clip(tensor([0., 2., 5.]), 1, 4).tolist()  # [1.0, 2.0, 4.0]",
   .samples = TD_SAMPLES{
@@ -194,29 +197,31 @@ static int flat_vjp(td_rule *rule) {
   return TD_OK;
 }
 
-#define ROUNDING_ROW(title, summary, shown)                                                                             \
-  static const td_op title##_op = {                                                                                     \
-    .name = #title,                                                                                                     \
-    .params = { TD_X },                                                                                                 \
-    .kind = TD_KIND_ELEMENTWISE,                                                                                        \
-    .flags = TD_IDEMPOTENT,                                                                                             \
-    .method = true,                                                                                                     \
-    .infer = td_map_common,                                                                                             \
-    .kernel = title##_kernel,                                                                                           \
-    .expression = title##_text,                                                                                         \
-    .vjp = flat_vjp,                                                                                                    \
-    .doc = summary "\nGradient: 0, as the result is constant between its steps. Integers stay as they are.",              \
-    .example = shown,                                                                                                   \
-    .samples = step_samples,                                                                                            \
+#define ROUNDING_ROW(title, summary, shown)                                                                            \
+  static const td_op title##_op = {                                                                                    \
+    .name = #title,                                                                                                    \
+    .params = { TD_X },                                                                                                \
+    .kind = TD_KIND_ELEMENTWISE,                                                                                       \
+    .flags = TD_IDEMPOTENT,                                                                                            \
+    .method = true,                                                                                                    \
+    .infer = td_map_common,                                                                                            \
+    .kernel = title##_kernel,                                                                                          \
+    .expression = title##_text,                                                                                        \
+    .vjp = flat_vjp,                                                                                                   \
+    .doc = summary "\nGradient: 0, as the result is constant between its steps. Integers stay as they are.",           \
+    .example = shown,                                                                                                  \
+    .samples = step_samples,                                                                                           \
   };
 
 TD_MAP1(TD_EACH_DTYPE, floor, COMMON, T, FLOOR(x))
 TD_KERNEL(floor)
-ROUNDING_ROW(floor, "The largest whole number that is not above x.", "floor(tensor([1.7, -1.7])).tolist()  # [1.0, -2.0]")
+ROUNDING_ROW(floor, "The largest whole number that is not above x.",
+             "floor(tensor([1.7, -1.7])).tolist()  # [1.0, -2.0]")
 
 TD_MAP1(TD_EACH_DTYPE, ceil, COMMON, T, CEIL(x))
 TD_KERNEL(ceil)
-ROUNDING_ROW(ceil, "The smallest whole number that is not below x.", "ceil(tensor([1.2, -1.2])).tolist()  # [2.0, -1.0]")
+ROUNDING_ROW(ceil, "The smallest whole number that is not below x.",
+             "ceil(tensor([1.2, -1.2])).tolist()  # [2.0, -1.0]")
 
 TD_MAP1(TD_EACH_DTYPE, round, COMMON, T, RINT(x))
 TD_KERNEL(round)

@@ -1,6 +1,6 @@
 // cast: from any dtype to any other. float16 and bfloat16 go through float32, and to them through a float32 that was
-// rounded to odd, so that no value is rounded twice. A floating number that an integer dtype can't hold is an error with its
-// place, unless the caller wants it saturated; integers wrap into narrower ones.
+// rounded to odd, so that no value is rounded twice. A floating number that an integer dtype can't hold is an error
+// with its place, unless the caller wants it saturated; integers wrap into narrower ones.
 #include <math.h>
 #include <string.h>
 #include "engine/ops/families.h"
@@ -13,41 +13,43 @@ enum { BLOCK = 512 }; // elements converted in two steps at a time
 // n elements, stride bytes apart. False: some number did not fit and was saturated.
 typedef bool cast_loop(void *out, const void *in, int64_t stride, int64_t n);
 
-#define CAST_HEAD(FROM, from_type, TO, to_type)                                                                         \
-  TD_CLONES static bool cast_##FROM##_##TO(void *out, const void *in, int64_t stride, int64_t n) {                       \
-    to_type *r = out;                                                                                                   \
-    const from_type *x = in;                                                                                            \
+#define CAST_HEAD(FROM, from_type, TO, to_type)                                                                        \
+  TD_CLONES static bool cast_##FROM##_##TO(void *out, const void *in, int64_t stride, int64_t n) {                     \
+    to_type *r = out;                                                                                                  \
+    const from_type *x = in;                                                                                           \
     int64_t step = stride / (int64_t)sizeof *x;
 // One loop for neighbours, one for the rest.
-#define CAST_EACH(statement)                                                                                            \
-  if (step == 1) {                                                                                                      \
-    TD_INDEPENDENT for (int64_t i = 0, at = 0; i < n; i++, at++) { statement }                                          \
-  } else {                                                                                                              \
-    for (int64_t i = 0, at = 0; i < n; i++, at += step) { statement }                                                   \
+#define CAST_EACH(statement)                                                                                           \
+  if (step == 1) {                                                                                                     \
+    TD_INDEPENDENT for (int64_t i = 0, at = 0; i < n; i++, at++) { statement }                                         \
+  } else {                                                                                                             \
+    for (int64_t i = 0, at = 0; i < n; i++, at += step) { statement }                                                  \
   }
 
-#define CAST_PLAIN(FROM, from_type, TO, to_type)                                                                        \
-  CAST_HEAD(FROM, from_type, TO, to_type)                                                                               \
-  CAST_EACH(r[i] = (to_type)x[at];)                                                                                     \
-  return true;                                                                                                          \
+#define CAST_PLAIN(FROM, from_type, TO, to_type)                                                                       \
+  CAST_HEAD(FROM, from_type, TO, to_type)                                                                              \
+  CAST_EACH(r[i] = (to_type)x[at];)                                                                                    \
+  return true;                                                                                                         \
   }
-#define CAST_TRUTH(FROM, from_type)                                                                                     \
-  CAST_HEAD(FROM, from_type, BOOL, uint8_t)                                                                             \
-  CAST_EACH(r[i] = x[at] != 0;)                                                                                         \
-  return true;                                                                                                          \
+#define CAST_TRUTH(FROM, from_type)                                                                                    \
+  CAST_HEAD(FROM, from_type, BOOL, uint8_t)                                                                            \
+  CAST_EACH(r[i] = x[at] != 0;)                                                                                        \
+  return true;                                                                                                         \
   }
-// low and beyond are exact in both floating types: what truncates into the dtype lies between low - 1 and beyond. NaN is 0.
-#define CAST_CHECKED(FROM, from_type, TO, to_type, below, low, beyond, high)                                            \
-  CAST_HEAD(FROM, from_type, TO, to_type)                                                                               \
-  int bad = 0;                                                                                                          \
-  CAST_EACH(from_type v = x[at]; int fits = (v below) & (v < (from_type)beyond); bad |= !fits;                           \
-            to_type edge = v > 0 ? high : v < 0 ? low : 0; from_type held = fits ? v : 0;                                \
-            r[i] = fits ? (to_type)held : edge;)                                                                        \
-  return !bad;                                                                                                          \
+// low and beyond are exact in both floating types: what truncates into the dtype lies between low - 1 and beyond. NaN
+// is 0.
+#define CAST_CHECKED(FROM, from_type, TO, to_type, below, low, beyond, high)                                           \
+  CAST_HEAD(FROM, from_type, TO, to_type)                                                                              \
+  int bad = 0;                                                                                                         \
+  CAST_EACH(from_type v = x[at]; int fits = (v below) & (v < (from_type)beyond); bad |= !fits;                         \
+            to_type edge = v > 0 ? high : v < 0 ? low : 0; from_type held = fits ? v : 0;                              \
+            r[i] = fits ? (to_type)held : edge;)                                                                       \
+  return !bad;                                                                                                         \
   }
 
-#define CAST_FROM_INTEGRAL(X, ...)                                                                                      \
-  X(BOOL, uint8_t, __VA_ARGS__) X(UINT8, uint8_t, __VA_ARGS__) X(INT32, int32_t, __VA_ARGS__) X(INT64, int64_t, __VA_ARGS__)
+#define CAST_FROM_INTEGRAL(X, ...)                                                                                     \
+  X(BOOL, uint8_t, __VA_ARGS__)                                                                                        \
+  X(UINT8, uint8_t, __VA_ARGS__) X(INT32, int32_t, __VA_ARGS__) X(INT64, int64_t, __VA_ARGS__)
 #define CAST_FROM_FLOAT(X, ...) X(FLOAT32, float, __VA_ARGS__) X(FLOAT64, double, __VA_ARGS__)
 
 CAST_FROM_INTEGRAL(CAST_PLAIN, UINT8, uint8_t)
@@ -68,12 +70,13 @@ CAST_TRUTH(INT64, int64_t)
 CAST_TRUTH(FLOAT32, float)
 CAST_TRUTH(FLOAT64, double)
 
-#define CAST_ROW(FROM)                                                                                                  \
-  [TD_##FROM] = { [TD_BOOL] = cast_##FROM##_BOOL,       [TD_UINT8] = cast_##FROM##_UINT8,                                \
-                  [TD_INT32] = cast_##FROM##_INT32,     [TD_INT64] = cast_##FROM##_INT64,                                \
+#define CAST_ROW(FROM)                                                                                                 \
+  [TD_##FROM] = { [TD_BOOL] = cast_##FROM##_BOOL,       [TD_UINT8] = cast_##FROM##_UINT8,                              \
+                  [TD_INT32] = cast_##FROM##_INT32,     [TD_INT64] = cast_##FROM##_INT64,                              \
                   [TD_FLOAT32] = cast_##FROM##_FLOAT32, [TD_FLOAT64] = cast_##FROM##_FLOAT64 },
-static cast_loop *const loops[TD_DTYPE_COUNT][TD_DTYPE_COUNT] = { CAST_ROW(BOOL) CAST_ROW(UINT8) CAST_ROW(INT32) CAST_ROW(INT64)
-                                                                    CAST_ROW(FLOAT32) CAST_ROW(FLOAT64) };
+static cast_loop *const loops[TD_DTYPE_COUNT][TD_DTYPE_COUNT] = {
+  CAST_ROW(BOOL) CAST_ROW(UINT8) CAST_ROW(INT32) CAST_ROW(INT64) CAST_ROW(FLOAT32) CAST_ROW(FLOAT64)
+};
 
 // ---- half floats ----
 
@@ -135,7 +138,8 @@ static void run_clamp(void *out, uint8_t to, const void *in, uint8_t from, int64
 
 bool td_cast_run(void *out, uint8_t to, const void *in, uint8_t from, int64_t stride, int64_t n, bool saturate) {
   bool half = td_dtype_is_half(from) || td_dtype_is_half(to);
-  bool clamps = saturate && td_dtype_category(from) == 1 && td_dtype_category(to) == 1 && td_dtype_bytes(to) < td_dtype_bytes(from);
+  bool between = td_dtype_category(from) == 1 && td_dtype_category(to) == 1;
+  bool clamps = saturate && between && td_dtype_bytes(to) < td_dtype_bytes(from);
   if (!half && !clamps) return loops[from][to](out, in, stride, n);
   bool fits = true;
   for (int64_t done = 0; done < n; done += BLOCK) {
@@ -192,8 +196,8 @@ static int cast_fail(const td_call *call, cast_task *task) {
   td_shape_print(&place, in->rank, index);
   char number[TD_NUMBER_TEXT];
   td_number_print(number, first.value);
-  td_error_set(call->context, TD_ERROR_VALUE, "cast: element %s is %s, which %s can't hold", place.data ? place.data : "",
-               number, td_dtype_name(task->to));
+  td_error_set(call->context, TD_ERROR_VALUE, "cast: element %s is %s, which %s can't hold",
+               place.data ? place.data : "", number, td_dtype_name(task->to));
   td_error_hint(call->context, "saturate=True clamps to the limits of %s and makes NaN 0", td_dtype_name(task->to));
   td_text_clear(&place);
   return TD_ERROR_VALUE;
@@ -231,8 +235,9 @@ static const td_op cast_op = {
   .vjp = cast_vjp,
   .doc = "x with its elements converted to dtype.\n"
          "Gradient: the cotangent cast back to x's dtype; none through integers and bool.\n"
-         "Floating numbers are truncated into integers; one that does not fit, or NaN, is an error unless saturate=True, which\n"
-         "clamps to the dtype's limits and makes NaN 0. Integers wrap into narrower ones. bool is whether a number is not 0.",
+         "Floating numbers are truncated into integers; one that does not fit, or NaN, is an error unless\n"
+         "saturate=True, which clamps to the dtype's limits and makes NaN 0. Integers wrap into narrower ones.\n"
+         "A number is True as bool where it is not 0.",
   .example = "cast(tensor([1.7, -1.7]), int32).tolist()  # [1, -1]",
   .samples = TD_SAMPLES{
     { .shapes = "3,4", .args = "dtype=float64", .low = -2, .high = 2 },

@@ -1,5 +1,5 @@
-// Comparisons, logic, and where. Results are bool; NaN compares as IEEE 754 says: it equals nothing, itself included, and
-// is neither less nor greater. Numbers count as true where they are not 0.
+// Comparisons, logic, and where. Results are bool; NaN compares as IEEE 754 says: it equals nothing, itself included,
+// and is neither less nor greater. Numbers count as true where they are not 0.
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
@@ -18,48 +18,52 @@ static const td_sample unary_samples[] = {
   TD_SAMPLES_END,
 };
 
-#define TRUTH_ROW(title, count_params, more_flags, is_method, summary, shown, fed)                                      \
-  static const td_op title##_op = {                                                                                     \
-    .name = #title,                                                                                                     \
-    .params = { count_params },                                                                                         \
-    .kind = TD_KIND_ELEMENTWISE,                                                                                        \
-    .flags = more_flags,                                                                                                \
-    .method = is_method,                                                                                                \
-    .infer = td_map_truth,                                                                                              \
-    .kernel = title##_kernel,                                                                                           \
-    .expression = title##_text,                                                                                         \
-    .no_gradient = "bool result",                                                                                       \
-    .doc = summary,                                                                                                     \
-    .example = shown,                                                                                                   \
-    .samples = fed,                                                                                                     \
+#define TRUTH_ROW(title, count_params, more_flags, is_method, summary, shown, fed)                                     \
+  static const td_op title##_op = {                                                                                    \
+    .name = #title,                                                                                                    \
+    .params = { count_params },                                                                                        \
+    .kind = TD_KIND_ELEMENTWISE,                                                                                       \
+    .flags = more_flags,                                                                                               \
+    .method = is_method,                                                                                               \
+    .infer = td_map_truth,                                                                                             \
+    .kernel = title##_kernel,                                                                                          \
+    .expression = title##_text,                                                                                        \
+    .no_gradient = "bool result",                                                                                      \
+    .doc = summary,                                                                                                    \
+    .example = shown,                                                                                                  \
+    .samples = fed,                                                                                                    \
   };
 
 // ---- comparisons ----
 
 TD_MAP2(TD_EACH_DTYPE, equal, COMMON, uint8_t, x == y)
 TD_KERNEL(equal)
-TRUTH_ROW(equal, TD_XY, TD_COMMUTATIVE, true, "Whether x == y, element by element.\nNo gradient: the result is bool. NaN equals nothing.",
+TRUTH_ROW(equal, TD_XY, TD_COMMUTATIVE, true,
+          "Whether x == y, element by element.\nNo gradient: the result is bool. NaN equals nothing.",
           "equal(tensor([1, 2, 3]), tensor([1, 0, 3])).tolist()  # [True, False, True]", pair_samples)
 
 TD_MAP2(TD_EACH_DTYPE, not_equal, COMMON, uint8_t, x != y)
 TD_KERNEL(not_equal)
 TRUTH_ROW(not_equal, TD_XY, TD_COMMUTATIVE, true,
-          "Whether x != y, element by element.\nNo gradient: the result is bool. NaN differs from everything, itself included.",
+          "Whether x != y, element by element.\nNo gradient: the result is bool. NaN differs from all numbers and NaN.",
           "not_equal(tensor([1, 2, 3]), tensor([1, 0, 3])).tolist()  # [False, True, False]", pair_samples)
 
 TD_MAP2(TD_EACH_DTYPE, less, COMMON, uint8_t, x < y)
 TD_KERNEL(less)
-TRUTH_ROW(less, TD_XY, 0, true, "Whether x < y, element by element.\nNo gradient: the result is bool. With NaN it is False.",
+TRUTH_ROW(less, TD_XY, 0, true,
+          "Whether x < y, element by element.\nNo gradient: the result is bool. With NaN it is False.",
           "less(tensor([1, 2, 3]), 2).tolist()  # [True, False, False]", pair_samples)
 
 TD_MAP2(TD_EACH_DTYPE, less_equal, COMMON, uint8_t, x <= y)
 TD_KERNEL(less_equal)
-TRUTH_ROW(less_equal, TD_XY, 0, true, "Whether x <= y, element by element.\nNo gradient: the result is bool. With NaN it is False.",
+TRUTH_ROW(less_equal, TD_XY, 0, true,
+          "Whether x <= y, element by element.\nNo gradient: the result is bool. With NaN it is False.",
           "less_equal(tensor([1, 2, 3]), 2).tolist()  # [True, True, False]", pair_samples)
 
 TD_MAP2(TD_EACH_DTYPE, greater, COMMON, uint8_t, x > y)
 TD_KERNEL(greater)
-TRUTH_ROW(greater, TD_XY, 0, true, "Whether x > y, element by element.\nNo gradient: the result is bool. With NaN it is False.",
+TRUTH_ROW(greater, TD_XY, 0, true,
+          "Whether x > y, element by element.\nNo gradient: the result is bool. With NaN it is False.",
           "greater(tensor([1, 2, 3]), 2).tolist()  # [False, False, True]", pair_samples)
 
 TD_MAP2(TD_EACH_DTYPE, greater_equal, COMMON, uint8_t, x >= y)
@@ -94,7 +98,8 @@ TRUTH_ROW(logical_xor, TD_XY, TD_COMMUTATIVE | TD_ASSOCIATIVE, true,
 
 TD_MAP1(TD_EACH_BOOL, logical_not, TRUTH, uint8_t, !x)
 TD_KERNEL(logical_not)
-TRUTH_ROW(logical_not, TD_X, 0, true, "Whether x is false, that is 0.\nNo gradient: the result is bool. NaN counts as true.",
+TRUTH_ROW(logical_not, TD_X, 0, true,
+          "Whether x is false, that is 0.\nNo gradient: the result is bool. NaN counts as true.",
           "logical_not(tensor([True, False])).tolist()  # [False, True]", unary_samples)
 
 // ---- kinds of numbers: integers are cast, as they are all finite ----
@@ -152,7 +157,8 @@ static const td_op where_op = {
   .vjp = where_vjp,
   .saves = TD_SAVES_IN0,
   .doc = "x where the condition is true, that is not 0, and y elsewhere.\n"
-         "Gradient: the cotangent for the side that was taken, 0 for the other, which never leaks NaN. The condition has none.",
+         "Gradient: the cotangent for the side that was taken, 0 for the other, which never leaks NaN.\n"
+         "The condition has none.",
   .example = "where(tensor([True, False]), tensor([1., 2.]), 0).tolist()  # [1.0, 0.0]",
   .samples = TD_SAMPLES{
     { .shapes = "3,4; 3,4; 3,4", .low = -2, .high = 2, .dtypes = "bool; float64; float64" },

@@ -1,5 +1,5 @@
-// Exponentials, logarithms and roots. Integers and bool give float32. Arguments outside of a function's domain give NaN, its
-// poles infinities, as in the C library.
+// Exponentials, logarithms and roots. Integers and bool give float32. Arguments outside of a function's domain give
+// NaN, its poles infinities, as in the C library.
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
@@ -17,7 +17,9 @@ static const td_sample positive_samples[] = {
   TD_SAMPLES_END,
 };
 
-static td_tensor *times(td_scope *s, td_tensor *x, double factor) { return td_multiply(s, x, td_scope_number(s, factor, x)); }
+static td_tensor *times(td_scope *s, td_tensor *x, double factor) {
+  return td_multiply(s, x, td_scope_number(s, factor, x));
+}
 static td_tensor *plus(td_scope *s, td_tensor *x, double term) { return td_add(s, x, td_scope_number(s, term, x)); }
 
 TD_MAP1(TD_EACH_FLOAT, exp, FLOATING, T, EXP(x))
@@ -204,7 +206,8 @@ TD_KERNEL(rsqrt)
 
 static int rsqrt_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  rule->din[0] = td_chain(s, rule->cotangent[0], times(s, td_multiply(s, rule->out[0], td_square(s, rule->out[0])), -0.5));
+  td_tensor *y = rule->out[0];
+  rule->din[0] = td_chain(s, rule->cotangent[0], times(s, td_multiply(s, y, td_square(s, y)), -0.5));
   return TD_OK;
 }
 

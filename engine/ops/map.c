@@ -1,12 +1,12 @@
-// Walks the operands of elementwise kernels: see map.h. A walk has the result's dimensions with neighbours merged where no
-// operand breaks them, so that most calls are a single row. Within a row an operand is direct (plain elements of the right
-// dtype), fixed (one number), or loaded: copied or cast block by block into a buffer on the stack.
+// Walks the operands of elementwise kernels: see map.h. A walk has the result's dimensions with neighbours merged where
+// no operand breaks them, so that most calls are a single row. Within a row an operand is direct (plain elements of the
+// right dtype), fixed (one number), or loaded: copied or cast block by block into a buffer on the stack.
 #include <string.h>
 #include "engine/ops/map.h"
 
 enum {
-  BLOCK = 512,       // elements of a loaded block
-  CHUNK = 1 << 15,   // elements of a task of the pool
+  BLOCK = 512, // elements of a loaded block
+  CHUNK = 1 << 15, // elements of a task of the pool
   ALONE = 2 * CHUNK, // results of at most this many elements are one task
 };
 
@@ -15,22 +15,22 @@ enum mode { DIRECT, FIXED, FIXED_CAST, LOADED };
 typedef struct operand {
   const char *data;
   int64_t strides[TD_RANK_MAX]; // bytes, of the walk's dimensions; 0 where broadcast
-  uint8_t dtype, wanted;        // as it lies, and as the loop reads it
-  uint8_t bytes;                // of an element of wanted
+  uint8_t dtype, wanted; // as it lies, and as the loop reads it
+  uint8_t bytes; // of an element of wanted
   uint8_t mode;
 } operand;
 
 typedef struct walk {
-  td_loop *loop;                // NULL: row is called instead
+  td_loop *loop; // NULL: row is called instead
   double argument;
   td_row *row;
-  void *owner;                  // of row
+  void *owner; // of row
   char *out;
   int64_t size;
   int64_t shape[TD_RANK_MAX];
   int out_bytes, rank, inputs;
-  unsigned fixed;               // for the loop
-  bool loaded;                  // some operand is LOADED
+  unsigned fixed; // for the loop
+  bool loaded; // some operand is LOADED
   operand operands[3];
 } walk;
 
@@ -74,7 +74,7 @@ static void load(const operand *o, void *buffer, const char *from, int64_t strid
 // n results at out; from: where the row's operands begin.
 static void run_loop(const walk *w, char *out, const char *const from[3], int64_t n) {
   _Alignas(64) char buffers[3][BLOCK * 8];
-  const char *at[3] = { from[0], from[1], from[2] };
+  const char *at[3] = {from[0], from[1], from[2]};
   for (int k = 0; k < w->inputs; k++)
     if (w->operands[k].mode == FIXED_CAST) {
       load(&w->operands[k], buffers[k], from[k], 0, 1);
@@ -105,14 +105,14 @@ static void run_row(const walk *w, char *out, const char *const from[3], int64_t
 
 // Results begin to end, counted in row-major order.
 static void run_range(const walk *w, int64_t begin, int64_t end) {
-  int64_t index[TD_RANK_MAX];
+  int64_t index[TD_RANK_MAX] = {0};
   int last = w->rank - 1;
   int64_t rest = begin;
   for (int d = last; d >= 0; d--) {
     index[d] = rest % w->shape[d];
     rest /= w->shape[d];
   }
-  const char *from[3] = { NULL };
+  const char *from[3] = {NULL};
   for (int k = 0; k < w->inputs; k++) {
     from[k] = w->operands[k].data;
     for (int d = 0; d <= last; d++) from[k] += index[d] * w->operands[k].strides[d];
@@ -127,8 +127,7 @@ static void run_range(const walk *w, int64_t begin, int64_t end) {
     index[last] = 0;
     for (int d = last - 1; d >= 0; d--) {
       bool wraps = ++index[d] == w->shape[d];
-      for (int k = 0; k < w->inputs; k++)
-        from[k] += w->operands[k].strides[d] * (wraps ? 1 - w->shape[d] : 1);
+      for (int k = 0; k < w->inputs; k++) from[k] += w->operands[k].strides[d] * (wraps ? 1 - w->shape[d] : 1);
       if (!wraps) break;
       index[d] = 0;
     }
@@ -149,7 +148,7 @@ static void merge_dimensions(walk *w, const td_call *call) {
   w->rank = 0;
   for (int d = 0; d < out->rank; d++) {
     if (out->shape[d] == 1) continue;
-    int64_t strides[3];
+    int64_t strides[3] = {0};
     bool merges = w->rank > 0;
     for (int k = 0; k < w->inputs; k++) {
       const td_view *in = &call->in[k];
@@ -255,21 +254,19 @@ static bool is_direct(const td_call *call, const td_map *map, uint8_t computed, 
   return true;
 }
 
-// The loop for operands that all have the dtype to compute in; NULL: they need a closer look.
-static td_loop *uniform_loop(const td_call *call, const td_map *map) {
+// Are the operands all of one dtype that there is a loop for?
+static bool is_uniform(const td_call *call, const td_map *map) {
   uint8_t dtype = call->in[0].dtype;
   for (int k = 1; k < map->inputs; k++)
-    if (call->in[k].dtype != dtype) return NULL;
-  return map->loops[dtype];
+    if (call->in[k].dtype != dtype) return false;
+  return map->loops[dtype] && map->compute != TD_COMPUTE_SELECT;
 }
 
 int td_map_run(const td_call *call, const td_map *map, double argument) {
-  if (call->out[0].size == 1) { // the strides of single elements do not matter
-    td_loop *loop = uniform_loop(call, map);
-    if (loop && map->compute != TD_COMPUTE_SELECT) {
-      loop(1, call->out[0].data, call->in[0].data, call->in[1].data, call->in[2].data, 0, argument);
-      return TD_OK;
-    }
+  if (call->out[0].size == 1 && is_uniform(call, map)) { // the strides of single elements do not matter
+    td_loop *loop = map->loops[call->in[0].dtype];
+    loop(1, call->out[0].data, call->in[0].data, call->in[1].data, call->in[2].data, 0, argument);
+    return TD_OK;
   }
   uint8_t computed = compute_dtype(call, map);
   const td_view *out = &call->out[0];
@@ -352,14 +349,16 @@ int td_map_integer(td_infer *infer) {
 
 static bool is_found(const td_view *view, int64_t offset, bool negative) {
   switch (view->dtype) {
-  case TD_INT32: return negative ? ((const int32_t *)view->data)[offset] < 0 : ((const int32_t *)view->data)[offset] == 0;
-  case TD_INT64: return negative ? ((const int64_t *)view->data)[offset] < 0 : ((const int64_t *)view->data)[offset] == 0;
+  case TD_INT32:
+    return negative ? ((const int32_t *)view->data)[offset] < 0 : ((const int32_t *)view->data)[offset] == 0;
+  case TD_INT64:
+    return negative ? ((const int64_t *)view->data)[offset] < 0 : ((const int64_t *)view->data)[offset] == 0;
   default: return !negative && view->data[offset] == 0;
   }
 }
 
 int64_t td_map_find(const td_view *view, bool negative) {
-  int64_t index[TD_RANK_MAX] = { 0 }, offset = 0;
+  int64_t index[TD_RANK_MAX] = {0}, offset = 0;
   for (int64_t i = 0; i < view->size; i++) {
     if (is_found(view, offset, negative)) return i;
     for (int d = view->rank - 1; d >= 0; d--) {

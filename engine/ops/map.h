@@ -1,9 +1,9 @@
-// How elementwise rows get their kernels. TD_MAP1/2/3 turn one scalar expression into a loop for each dtype of a list and
-// keep its text for the printers of fused code. In an expression x, y, z are the operands, T is the type computed in and p
-// the row's first argument that is not a tensor; the functions it may call are those of math.h and integer.h.
-// td_map_run walks any strides: dimensions are merged, rows of plain elements go to the loop as they lie, others (strided,
-// or of another dtype) through blocks that stay in the cache. Large results are cut into chunks of a fixed size for the
-// pool, so the thread count never shows in a result.
+// How elementwise rows get their kernels. TD_MAP1/2/3 turn one scalar expression into a loop for each dtype of a list
+// and keep its text for the printers of fused code. In an expression x, y, z are the operands, T is the type computed
+// in and p the row's first argument that is not a tensor; the functions it may call are those of math.h and integer.h.
+// td_map_run walks any strides: dimensions are merged, rows of plain elements go to the loop as they lie, others
+// (strided, or of another dtype) through blocks that stay in the cache. Large results are cut into chunks of a fixed
+// size for the pool, so the thread count never shows in a result.
 #ifndef TD_OPS_MAP_H
 #define TD_OPS_MAP_H
 #include "engine/ops/op.h"
@@ -19,9 +19,10 @@
 #define TD_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-// n results from operands that are plain arrays. Bit k of fixed: operand k is one number. One operand: fixed is 0. Two: one
-// of them may be fixed. Three: the second and the third may be.
-typedef void td_loop(int64_t n, void *out, const void *x, const void *y, const void *z, unsigned fixed, double argument);
+// n results from operands that are plain arrays. Bit k of fixed: operand k is one number. One operand: fixed is 0. Two:
+// one of them may be fixed. Three: the second and the third may be.
+typedef void td_loop(int64_t n, void *out, const void *x, const void *y, const void *z, unsigned fixed,
+                     double argument);
 
 enum td_compute {           // the dtype that a map computes in
   TD_COMPUTE_COMMON,        // what the operands promote to
@@ -40,8 +41,8 @@ typedef struct td_map {
 // Never fails; the result is TD_OK so that a kernel can end with it.
 int td_map_run(const td_call *call, const td_map *map, double argument);
 
-// Calls row for stretches of input 0 (n elements, stride bytes apart) that become neighbours of out[0], which has the same
-// shape; in order, or from the pool.
+// Calls row for stretches of input 0 (n elements, stride bytes apart) that become neighbours of out[0], which has the
+// same shape; in order, or from the pool.
 typedef void td_row(void *owner, char *out, const char *in, int64_t stride, int64_t n);
 void td_map_rows(const td_call *call, td_row *row, void *owner, bool parallel);
 
@@ -55,15 +56,17 @@ int td_map_integer(td_infer *infer);  // as common; floating dtypes are an error
 // Row-major index of the first element of an integer or bool view that is 0 (negative: that is below 0); -1: none.
 int64_t td_map_find(const td_view *view, bool negative);
 
-// Casts n elements, stride bytes apart, to a plain array. False: a floating number does not fit the integer dtype; it is
-// saturated there, NaN to 0. saturate: integers are clamped to the dtype's limits instead of wrapping. (cast.c)
+// Casts n elements, stride bytes apart, to a plain array. False: a floating number does not fit the integer dtype; it
+// is saturated there, NaN to 0. saturate: integers are clamped to the dtype's limits instead of wrapping. (cast.c)
 bool td_cast_run(void *out, uint8_t to, const void *in, uint8_t from, int64_t stride, int64_t n, bool saturate);
 
 // ---- lists of dtypes: X(dtype, C type, ...) ----
 #define TD_EACH_FLOAT(X, ...) X(FLOAT32, float, __VA_ARGS__) X(FLOAT64, double, __VA_ARGS__)
-#define TD_EACH_SIGNED(X, ...) X(UINT8, uint8_t, __VA_ARGS__) X(INT32, int32_t, __VA_ARGS__) X(INT64, int64_t, __VA_ARGS__)
+#define TD_EACH_SIGNED(X, ...)                                                                                         \
+  X(UINT8, uint8_t, __VA_ARGS__) X(INT32, int32_t, __VA_ARGS__) X(INT64, int64_t, __VA_ARGS__)
 // Unsigned where overflow must wrap and the sign makes no difference.
-#define TD_EACH_WRAPPING(X, ...) X(UINT8, uint8_t, __VA_ARGS__) X(INT32, uint32_t, __VA_ARGS__) X(INT64, uint64_t, __VA_ARGS__)
+#define TD_EACH_WRAPPING(X, ...)                                                                                       \
+  X(UINT8, uint8_t, __VA_ARGS__) X(INT32, uint32_t, __VA_ARGS__) X(INT64, uint64_t, __VA_ARGS__)
 #define TD_EACH_BOOL(X, ...) X(BOOL, _Bool, __VA_ARGS__)
 #define TD_EACH_INTEGRAL(X, ...) TD_EACH_BOOL(X, __VA_ARGS__) TD_EACH_SIGNED(X, __VA_ARGS__)
 #define TD_EACH_NUMBER(X, ...) TD_EACH_SIGNED(X, __VA_ARGS__) TD_EACH_FLOAT(X, __VA_ARGS__)
@@ -72,101 +75,103 @@ bool td_cast_run(void *out, uint8_t to, const void *in, uint8_t from, int64_t st
 #define TD_EACH_DTYPE_WRAPPING(X, ...) TD_EACH_BOOL(X, __VA_ARGS__) TD_EACH_NUMBER_WRAPPING(X, __VA_ARGS__)
 
 // ---- loops ----
-#define TD_LOOP_HEAD(NAME, TYPE, name)                                                                                  \
-  TD_CLONES static void name##_loop_##NAME(int64_t n, void *out, const void *in_x, const void *in_y, const void *in_z,   \
-                                           unsigned fixed, double argument) {                                           \
-    typedef TYPE T;                                                                                                     \
-    const T p __attribute__((unused)) = (T)argument;                                                                    \
+#define TD_LOOP_HEAD(NAME, TYPE, name)                                                                                 \
+  TD_CLONES static void name##_loop_##NAME(int64_t n, void *out, const void *in_x, const void *in_y, const void *in_z, \
+                                           unsigned fixed, double argument) {                                          \
+    typedef TYPE T;                                                                                                    \
+    const T p __attribute__((unused)) = (T)argument;                                                                   \
     (void)in_y, (void)in_z, (void)fixed;
 #define TD_LOOP_EACH TD_INDEPENDENT for (int64_t i = 0; i < n; i++)
 
 // RESULT is the C type of the result (T, or uint8_t for bool).
-#define TD_LOOP1(NAME, TYPE, name, RESULT, expression)                                                                  \
-  TD_LOOP_HEAD(NAME, TYPE, name)                                                                                        \
-  RESULT *r = out;                                                                                                      \
-  const T *at_x = in_x;                                                                                                 \
-  TD_LOOP_EACH {                                                                                                        \
-    const T x = at_x[i];                                                                                                \
-    r[i] = (RESULT)(expression);                                                                                        \
-  }                                                                                                                     \
+#define TD_LOOP1(NAME, TYPE, name, RESULT, expression)                                                                 \
+  TD_LOOP_HEAD(NAME, TYPE, name)                                                                                       \
+  RESULT *r = out;                                                                                                     \
+  const T *at_x = in_x;                                                                                                \
+  TD_LOOP_EACH {                                                                                                       \
+    const T x = at_x[i];                                                                                               \
+    r[i] = (RESULT)(expression);                                                                                       \
+  }                                                                                                                    \
   }
 
-#define TD_LOOP2(NAME, TYPE, name, RESULT, expression)                                                                  \
-  TD_LOOP_HEAD(NAME, TYPE, name)                                                                                        \
-  RESULT *r = out;                                                                                                      \
-  const T *at_x = in_x, *at_y = in_y;                                                                                   \
-  if (!fixed) TD_LOOP_EACH {                                                                                            \
-      const T x = at_x[i], y = at_y[i];                                                                                 \
-      r[i] = (RESULT)(expression);                                                                                      \
-    }                                                                                                                   \
-  else if (fixed == 2) {                                                                                                \
-    const T y = *at_y;                                                                                                  \
-    TD_LOOP_EACH {                                                                                                      \
-      const T x = at_x[i];                                                                                              \
-      r[i] = (RESULT)(expression);                                                                                      \
-    }                                                                                                                   \
-  } else {                                                                                                              \
-    const T x = *at_x;                                                                                                  \
-    TD_LOOP_EACH {                                                                                                      \
-      const T y = at_y[i];                                                                                              \
-      r[i] = (RESULT)(expression);                                                                                      \
-    }                                                                                                                   \
-  }                                                                                                                     \
+#define TD_LOOP2(NAME, TYPE, name, RESULT, expression)                                                                 \
+  TD_LOOP_HEAD(NAME, TYPE, name)                                                                                       \
+  RESULT *r = out;                                                                                                     \
+  const T *at_x = in_x, *at_y = in_y;                                                                                  \
+  if (!fixed) TD_LOOP_EACH {                                                                                           \
+      const T x = at_x[i], y = at_y[i];                                                                                \
+      r[i] = (RESULT)(expression);                                                                                     \
+    }                                                                                                                  \
+  else if (fixed == 2) {                                                                                               \
+    const T y = *at_y;                                                                                                 \
+    TD_LOOP_EACH {                                                                                                     \
+      const T x = at_x[i];                                                                                             \
+      r[i] = (RESULT)(expression);                                                                                     \
+    }                                                                                                                  \
+  } else {                                                                                                             \
+    const T x = *at_x;                                                                                                 \
+    TD_LOOP_EACH {                                                                                                     \
+      const T y = at_y[i];                                                                                             \
+      r[i] = (RESULT)(expression);                                                                                     \
+    }                                                                                                                  \
+  }                                                                                                                    \
   }
 
 // FIRST is the C type of the first operand (T, or uint8_t for a condition: loops over _Bool do not vectorise).
-#define TD_LOOP3(NAME, TYPE, name, FIRST, expression)                                                                   \
-  TD_LOOP_HEAD(NAME, TYPE, name)                                                                                        \
-  T *r = out;                                                                                                           \
-  const FIRST *at_x = in_x;                                                                                             \
-  const T *at_y = in_y, *at_z = in_z;                                                                                   \
-  if (!fixed) TD_LOOP_EACH {                                                                                            \
-      const FIRST x = at_x[i];                                                                                          \
-      const T y = at_y[i], z = at_z[i];                                                                                 \
-      r[i] = (T)(expression);                                                                                           \
-    }                                                                                                                   \
-  else if (fixed == 2) {                                                                                                \
-    const T y = *at_y;                                                                                                  \
-    TD_LOOP_EACH {                                                                                                      \
-      const FIRST x = at_x[i];                                                                                          \
-      const T z = at_z[i];                                                                                              \
-      r[i] = (T)(expression);                                                                                           \
-    }                                                                                                                   \
-  } else if (fixed == 4) {                                                                                              \
-    const T z = *at_z;                                                                                                  \
-    TD_LOOP_EACH {                                                                                                      \
-      const FIRST x = at_x[i];                                                                                          \
-      const T y = at_y[i];                                                                                              \
-      r[i] = (T)(expression);                                                                                           \
-    }                                                                                                                   \
-  } else {                                                                                                              \
-    const T y = *at_y, z = *at_z;                                                                                       \
-    TD_LOOP_EACH {                                                                                                      \
-      const FIRST x = at_x[i];                                                                                          \
-      r[i] = (T)(expression);                                                                                           \
-    }                                                                                                                   \
-  }                                                                                                                     \
+#define TD_LOOP3(NAME, TYPE, name, FIRST, expression)                                                                  \
+  TD_LOOP_HEAD(NAME, TYPE, name)                                                                                       \
+  T *r = out;                                                                                                          \
+  const FIRST *at_x = in_x;                                                                                            \
+  const T *at_y = in_y, *at_z = in_z;                                                                                  \
+  if (!fixed) TD_LOOP_EACH {                                                                                           \
+      const FIRST x = at_x[i];                                                                                         \
+      const T y = at_y[i], z = at_z[i];                                                                                \
+      r[i] = (T)(expression);                                                                                          \
+    }                                                                                                                  \
+  else if (fixed == 2) {                                                                                               \
+    const T y = *at_y;                                                                                                 \
+    TD_LOOP_EACH {                                                                                                     \
+      const FIRST x = at_x[i];                                                                                         \
+      const T z = at_z[i];                                                                                             \
+      r[i] = (T)(expression);                                                                                          \
+    }                                                                                                                  \
+  } else if (fixed == 4) {                                                                                             \
+    const T z = *at_z;                                                                                                 \
+    TD_LOOP_EACH {                                                                                                     \
+      const FIRST x = at_x[i];                                                                                         \
+      const T y = at_y[i];                                                                                             \
+      r[i] = (T)(expression);                                                                                          \
+    }                                                                                                                  \
+  } else {                                                                                                             \
+    const T y = *at_y, z = *at_z;                                                                                      \
+    TD_LOOP_EACH {                                                                                                     \
+      const FIRST x = at_x[i];                                                                                         \
+      r[i] = (T)(expression);                                                                                          \
+    }                                                                                                                  \
+  }                                                                                                                    \
   }
 
 // ---- maps: name_loop_*, name_text and name_map from one expression ----
 #define TD_MAP_ENTRY(NAME, TYPE, name, ...) [TD_##NAME] = name##_loop_##NAME,
-#define TD_MAP_TABLE(EACH, name, count, rule)                                                                           \
-  static const td_map name##_map = { .inputs = count, .compute = TD_COMPUTE_##rule, .loops = { EACH(TD_MAP_ENTRY, name, ) } };
-#define TD_MAP1(EACH, name, rule, RESULT, expression)                                                                   \
-  static const char name##_text[] = #expression;                                                                        \
-  EACH(TD_LOOP1, name, RESULT, expression)                                                                              \
+#define TD_MAP_TABLE(EACH, name, count, rule)                                                                          \
+  static const td_map name##_map = {                                                                                   \
+    .inputs = count, .compute = TD_COMPUTE_##rule, .loops = { EACH(TD_MAP_ENTRY, name, ) }                             \
+  };
+#define TD_MAP1(EACH, name, rule, RESULT, expression)                                                                  \
+  static const char name##_text[] = #expression;                                                                       \
+  EACH(TD_LOOP1, name, RESULT, expression)                                                                             \
   TD_MAP_TABLE(EACH, name, 1, rule)
-#define TD_MAP2(EACH, name, rule, RESULT, expression)                                                                   \
-  static const char name##_text[] = #expression;                                                                        \
-  EACH(TD_LOOP2, name, RESULT, expression)                                                                              \
+#define TD_MAP2(EACH, name, rule, RESULT, expression)                                                                  \
+  static const char name##_text[] = #expression;                                                                       \
+  EACH(TD_LOOP2, name, RESULT, expression)                                                                             \
   TD_MAP_TABLE(EACH, name, 2, rule)
-#define TD_MAP3(EACH, name, rule, FIRST, expression)                                                                    \
-  static const char name##_text[] = #expression;                                                                        \
-  EACH(TD_LOOP3, name, FIRST, expression)                                                                               \
+#define TD_MAP3(EACH, name, rule, FIRST, expression)                                                                   \
+  static const char name##_text[] = #expression;                                                                       \
+  EACH(TD_LOOP3, name, FIRST, expression)                                                                              \
   TD_MAP_TABLE(EACH, name, 3, rule)
 
 // A kernel that does nothing else than run its map.
-#define TD_KERNEL(name)                                                                                                 \
+#define TD_KERNEL(name)                                                                                                \
   static int name##_kernel(const td_call *call) { return td_map_run(call, &name##_map, 0); }
 
 // ---- shorthands of rows ----

@@ -1,7 +1,7 @@
-// Scalar functions for the expressions of elementwise rows. Those of float32 are computed in double: rounding once at the
-// end keeps them within 1 ulp over their whole range, subnormals included, and short series are enough. They have
-// no branch and no table, so that loops over them vectorise; NaN and infinities come out as IEEE 754 wants them. Those of
-// float64 are the C library's. Names in upper case pick the function by the type of x.
+// Scalar functions for the expressions of elementwise rows. Those of float32 are computed in double: rounding once at
+// the end keeps them within 1 ulp over their whole range, subnormals included, and short series are enough. They have
+// no branch and no table, so that loops over them vectorise; NaN and infinities come out as IEEE 754 wants them. Those
+// of float64 are the C library's. Names in upper case pick the function by the type of x.
 #ifndef TD_OPS_MATH_H
 #define TD_OPS_MATH_H
 #include <math.h>
@@ -39,7 +39,7 @@ TD_INLINE td_math_exp_parts td_math_split(double x) {
   x = td_math_within(x, -200, 200);
   double shifted = x * TD_LOG2E + TD_MATH_SHIFT;
   double r = x - (shifted - TD_MATH_SHIFT) * TD_LN2; // |r| <= ln 2 / 2
-  double series = 1. / 2 + r * (1. / 6 + r * (1. / 24 + r * (1. / 120 + r * (1. / 720 + r * (1. / 5040 + r * (1. / 40320))))));
+  double series = 1. / 2 + r * (1. / 6 + r * (1. / 24 + r * (1. / 120 + r * (1. / 720 + r * (1. / 5040 + r / 40320)))));
   return (td_math_exp_parts){ td_math_number((td_math_bits(shifted) + 1023) << 52), r + r * r * series };
 }
 
@@ -134,15 +134,16 @@ TD_INLINE double td_math_softplus_double(double x) { return (x > 0 ? x : 0) + lo
 TD_INLINE float td_math_power(float x, float y) {
   double base = fabs((double)x), magnitude = td_math_exp_wide((double)y * td_math_log_wide(base));
   bool whole = rintf(y) == y, odd = whole && 2 * rintf(y / 2) != y;
-  magnitude = (base == 1) & (y == y) ? 1 : magnitude; // to an infinite power too
-  magnitude = (x < 0) & !whole & (base < INFINITY) & (y == y) ? NAN : magnitude;
+  magnitude = ((base == 1) & (y == y)) ? 1 : magnitude; // to an infinite power too
+  magnitude = ((x < 0) & !whole & (base < INFINITY) & (y == y)) ? NAN : magnitude;
   magnitude = copysign(magnitude, odd ? (double)x : 1);
-  return (float)((x == 1) | (y == 0) ? 1 : magnitude); // beside NaN too
+  return (float)(((x == 1) | (y == 0)) ? 1 : magnitude); // beside NaN too
 }
 
 // ---- trigonometry ----
 
-// Up to here an angle loses no bit when multiples of pi/2 are taken off in two steps; beyond it the C library takes over.
+// Up to here an angle loses no bit when multiples of pi/2 are taken off in two steps; beyond it the C library takes
+// over.
 #define TD_MATH_NEAR 0x1p20f
 
 typedef struct td_math_angle { // x = quadrant * pi/2 + r
@@ -288,14 +289,14 @@ TD_INLINE double td_math_silu_slope_double(double x) {
 // gelu by tanh as x sigmoid(u) with u = 2 sqrt(2 / pi) (x + 0.044715 x^3): the same, and nothing cancels.
 #define TD_GELU_1 1.5957691216057308  // 2 sqrt(2 / pi)
 #define TD_GELU_3 0.07135481627260024 // 0.044715 of it
-#define X(type, suffix, sigmoid)                                                                                        \
-  TD_INLINE type td_math_gelu_tanh##suffix(type x) {                                                                    \
-    double v = td_math_within(x, -28, INFINITY);                                                                        \
-    return (type)(v * sigmoid(v * (TD_GELU_1 + TD_GELU_3 * v * v)));                                                    \
-  }                                                                                                                     \
-  TD_INLINE type td_math_gelu_tanh_slope##suffix(type x) {                                                              \
-    double v = td_math_within(x, -28, 28), y = sigmoid(v * (TD_GELU_1 + TD_GELU_3 * v * v));                            \
-    return (type)(y + v * y * (1 - y) * (TD_GELU_1 + 3 * TD_GELU_3 * v * v));                                           \
+#define X(type, suffix, sigmoid)                                                                                       \
+  TD_INLINE type td_math_gelu_tanh##suffix(type x) {                                                                   \
+    double v = td_math_within(x, -28, INFINITY);                                                                       \
+    return (type)(v * sigmoid(v * (TD_GELU_1 + TD_GELU_3 * v * v)));                                                   \
+  }                                                                                                                    \
+  TD_INLINE type td_math_gelu_tanh_slope##suffix(type x) {                                                             \
+    double v = td_math_within(x, -28, 28), y = sigmoid(v * (TD_GELU_1 + TD_GELU_3 * v * v));                           \
+    return (type)(y + v * y * (1 - y) * (TD_GELU_1 + 3 * TD_GELU_3 * v * v));                                          \
   }
 X(float, , td_math_sigmoid_wide)
 X(double, _double, td_math_sigmoid_double)
@@ -304,19 +305,19 @@ X(double, _double, td_math_sigmoid_double)
 // ---- division ----
 
 // Rounded down, as NumPy does: exact where the remainder is.
-#define X(type, suffix, fmod, floor, copysign)                                                                          \
-  TD_INLINE type td_math_remainder_##suffix(type x, type y) {                                                           \
-    type rest = fmod(x, y);                                                                                             \
-    if (rest == 0) return copysign(rest, y);                                                                            \
-    return (rest < 0) != (y < 0) ? rest + y : rest;                                                                     \
-  }                                                                                                                     \
-  TD_INLINE type td_math_floor_divide_##suffix(type x, type y) {                                                        \
-    if (y == 0) return x / y;                                                                                           \
-    type rest = fmod(x, y), quotient = (x - rest) / y;                                                                  \
-    if (rest != 0 && (rest < 0) != (y < 0)) quotient -= 1;                                                              \
-    type down = floor(quotient);                                                                                        \
-    if (quotient - down > (type)0.5) down += 1;                                                                         \
-    return down == 0 ? copysign(0, x / y) : down;                                                                       \
+#define X(type, suffix, fmod, floor, copysign)                                                                         \
+  TD_INLINE type td_math_remainder_##suffix(type x, type y) {                                                          \
+    type rest = fmod(x, y);                                                                                            \
+    if (rest == 0) return copysign(rest, y);                                                                           \
+    return (rest < 0) != (y < 0) ? rest + y : rest;                                                                    \
+  }                                                                                                                    \
+  TD_INLINE type td_math_floor_divide_##suffix(type x, type y) {                                                       \
+    if (y == 0) return x / y;                                                                                          \
+    type rest = fmod(x, y), quotient = (x - rest) / y;                                                                 \
+    if (rest != 0 && (rest < 0) != (y < 0)) quotient -= 1;                                                             \
+    type down = floor(quotient);                                                                                       \
+    if (quotient - down > (type)0.5) down += 1;                                                                        \
+    return down == 0 ? copysign(0, x / y) : down;                                                                      \
   }
 X(float, float, fmodf, floorf, copysignf)
 X(double, double, fmod, floor, copysign)
@@ -360,17 +361,19 @@ TD_INLINE int64_t td_math_itself(int64_t x) { return x; }
 #define SILU_SLOPE(x) TD_BOTH_CHOICE(x, silu_slope)(x)
 #define SQRT(x) TD_FLOAT_CHOICE(x, sqrtf, sqrt)(x)
 #define POWER(x, y) _Generic((x), float: td_math_power, double: pow, TD_INTEGER_CASES(power))(x, y)
-#define FLOOR_DIVIDE(x, y) \
-  _Generic((x), float: td_math_floor_divide_float, double: td_math_floor_divide_double, TD_INTEGER_CASES(floor_divide))(x, y)
-#define REMAINDER(x, y) \
+#define FLOOR_DIVIDE(x, y)                                                                                             \
+  _Generic((x), float: td_math_floor_divide_float, double: td_math_floor_divide_double, \
+           TD_INTEGER_CASES(floor_divide))(x, y)
+#define REMAINDER(x, y)                                                                                                \
   _Generic((x), float: td_math_remainder_float, double: td_math_remainder_double, TD_INTEGER_CASES(remainder))(x, y)
 #define ABS(x) _Generic((x), float: fabsf, double: fabs, _Bool: td_integer_abs_uint8, TD_INTEGER_CASES(abs))(x)
 #define SIGN(x) _Generic((x), float: td_math_sign_float, double: td_math_sign_double, TD_INTEGER_CASES(sign))(x)
-#define ISNAN(x) _Generic((x), float: td_math_isnan_float, double: td_math_isnan_double, default: td_math_isnan_integer)(x)
+#define ISNAN(x) \
+  _Generic((x), float: td_math_isnan_float, double: td_math_isnan_double, default: td_math_isnan_integer)(x)
 #define FLOOR(x) _Generic((x), float: floorf, double: floor, default: td_math_itself)(x)
 #define CEIL(x) _Generic((x), float: ceilf, double: ceil, default: td_math_itself)(x)
 #define RINT(x) _Generic((x), float: rintf, double: rint, default: td_math_itself)(x) // half to even
 #define TRUNC(x) _Generic((x), float: truncf, double: trunc, default: td_math_itself)(x)
-#define MINIMUM(x, y) (((x) < (y)) | ISNAN(x) ? (x) : (y)) // NaN wins
-#define MAXIMUM(x, y) (((x) > (y)) | ISNAN(x) ? (x) : (y))
+#define MINIMUM(x, y) ((((x) < (y)) | ISNAN(x)) ? (x) : (y)) // NaN wins
+#define MAXIMUM(x, y) ((((x) > (y)) | ISNAN(x)) ? (x) : (y))
 #endif

@@ -1,5 +1,5 @@
-// Powers: power, square, reciprocal. The gradients hold at the edges: x**0 is flat everywhere, 0 as a base gives 0 for the
-// exponent, and so do the derivatives of higher order, because every factor that is exactly 0 decides its product.
+// Powers: power, square, reciprocal. The gradients hold at the edges: x**0 is flat everywhere, 0 as a base gives 0 for
+// the exponent, and so do the derivatives of higher order, because every factor that is exactly 0 decides its product.
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
@@ -130,7 +130,7 @@ static td_tensor *power_slope(td_scope *s, td_tensor *x, td_tensor *y) {
   return td_scope_apply(s, &power_slope_op, NULL, 2, x, y);
 }
 
-TD_MAP2(TD_EACH_FLOAT, power_log, FLOATING, T, (x == 0) & (y >= 0) ? 0 : POWER(x, y) * LOG(x))
+TD_MAP2(TD_EACH_FLOAT, power_log, FLOATING, T, ((x == 0) & (y >= 0)) ? 0 : POWER(x, y) * LOG(x))
 TD_KERNEL(power_log)
 
 static td_tensor *power_log(td_scope *s, td_tensor *x, td_tensor *y);
@@ -174,7 +174,8 @@ static int power_kernel(const td_call *call) {
   if (td_dtype_is_float(call->out[0].dtype) || call->out[0].size == 0) return td_map_run(call, &power_map, 0);
   int64_t negative = td_map_find(&call->in[1], true);
   if (negative < 0) return td_map_run(call, &power_map, 0);
-  td_error_set(call->context, TD_ERROR_VALUE, "power: integers to negative powers are no integers: element %lld of y is negative",
+  td_error_set(call->context, TD_ERROR_VALUE,
+               "power: integers to negative powers are no integers: element %lld of y is negative",
                (long long)negative);
   td_error_hint(call->context, "make the base floating: x.astype(float32) ** y");
   return TD_ERROR_VALUE;
@@ -199,8 +200,8 @@ static const td_op power_op = {
   .vjp = power_vjp,
   .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
   .doc = "The power x ** y.\n"
-         "Gradient: cotangent * y * x**(y - 1) for x, which is 0 where y is 0; cotangent * x**y * log(x) for y, which is 0\n"
-         "where x is 0 and y >= 0. Integers wrap around, and their negative powers are an error.",
+         "Gradient: cotangent * y * x**(y - 1) for x, which is 0 where y is 0; cotangent * x**y * log(x) for y, which\n"
+         "is 0 where x is 0 and y >= 0. Integers wrap around, and their negative powers are an error.",
   .example = "power(tensor([2., 3.]), 2).tolist()  # [4.0, 9.0]",
   .samples = positive_samples,
 };

@@ -36,16 +36,16 @@ static void run_angles(td_loop *near, td_loop *any, int64_t n, float *out, const
   }
 }
 
-#define ANGLE_MAP(name, EXPRESSION, NEAR)                                                                               \
-  static const char name##_text[] = #EXPRESSION;                                                                        \
-  TD_LOOP1(FLOAT64, double, name, T, EXPRESSION)                                                                        \
-  TD_LOOP1(FLOAT32, float, name##_any, T, EXPRESSION)                                                                   \
-  TD_LOOP1(FLOAT32, float, name##_near, T, NEAR)                                                                        \
-  static void name##_loop_FLOAT32(int64_t n, void *out, const void *x, const void *y, const void *z, unsigned fixed,     \
-                                  double argument) {                                                                    \
-    (void)y, (void)z, (void)fixed, (void)argument;                                                                      \
-    run_angles(name##_near_loop_FLOAT32, name##_any_loop_FLOAT32, n, out, x);                                            \
-  }                                                                                                                     \
+#define ANGLE_MAP(name, EXPRESSION, NEAR)                                                                              \
+  static const char name##_text[] = #EXPRESSION;                                                                       \
+  TD_LOOP1(FLOAT64, double, name, T, EXPRESSION)                                                                       \
+  TD_LOOP1(FLOAT32, float, name##_any, T, EXPRESSION)                                                                  \
+  TD_LOOP1(FLOAT32, float, name##_near, T, NEAR)                                                                       \
+  static void name##_loop_FLOAT32(int64_t n, void *out, const void *x, const void *y, const void *z, unsigned fixed,   \
+                                  double argument) {                                                                   \
+    (void)y, (void)z, (void)fixed, (void)argument;                                                                     \
+    run_angles(name##_near_loop_FLOAT32, name##_any_loop_FLOAT32, n, out, x);                                          \
+  }                                                                                                                    \
   TD_MAP_TABLE(TD_EACH_FLOAT, name, 1, FLOATING)
 
 static td_tensor *cosine(td_scope *s, td_tensor *x);
@@ -357,5 +357,6 @@ static const td_op tanh_op = {
 };
 
 const td_op *const td_family_trigonometric[] = {
-  &sin_op, &cos_op, &tan_op, &asin_op, &acos_op, &atan_op, &atan2_op, &sinh_op, &cosh_op, &tanh_op, &tanh_gradient_op, NULL,
+  &sin_op, &cos_op, &tan_op, &asin_op, &acos_op, &atan_op, &atan2_op, &sinh_op, &cosh_op, &tanh_op,
+  &tanh_gradient_op, NULL,
 };

@@ -27,7 +27,7 @@ static void finish(void) {
 // ---- helpers ----
 
 // ck_assert_msg writes to a file each time: too slow for single elements.
-#define REQUIRE(condition, ...) \
+#define REQUIRE(condition, ...)                                                                                        \
   if (!(condition)) ck_abort_msg(__VA_ARGS__)
 
 static td_tensor *numbers(uint8_t dtype, int64_t count, const double *values) {
@@ -49,12 +49,12 @@ static td_tensor *integers(uint8_t dtype, int64_t count, const int64_t *values) 
   return t;
 }
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof *(array)))
-#define FLOATS(dtype, ...) numbers(dtype, COUNT(((double[]){ __VA_ARGS__ })), (double[]){ __VA_ARGS__ })
-#define INTS(dtype, ...) integers(dtype, COUNT(((int64_t[]){ __VA_ARGS__ })), (int64_t[]){ __VA_ARGS__ })
+#define FLOATS(dtype, ...) numbers(dtype, COUNT(((double[]){__VA_ARGS__})), (double[]){__VA_ARGS__})
+#define INTS(dtype, ...) integers(dtype, COUNT(((int64_t[]){__VA_ARGS__})), (int64_t[]){__VA_ARGS__})
 
 // Takes over a, b and c; those that are NULL are left out.
 static int apply(const char *name, td_tensor *a, td_tensor *b, td_tensor *c, const td_arg *args, td_tensor **out) {
-  td_tensor *in[3] = { a, b, c }, *outs[TD_OUTPUT_MAX] = { NULL };
+  td_tensor *in[3] = {a, b, c}, *outs[TD_OUTPUT_MAX] = {NULL};
   const td_op *op = td_op_find(name);
   ck_assert_msg(op != NULL, "no op %s", name);
   int code = td_op_apply(context, op, in, td_op_tensor_params(op), args, outs);
@@ -86,10 +86,11 @@ static void expect_ints(td_tensor *t, uint8_t dtype, int64_t count, const int64_
   for (int64_t i = 0; i < count; i++) ck_assert_int_eq(td_tensor_get_int(t, i), wanted[i]);
   td_tensor_unref(t);
 }
-#define EXPECT_FLOATS(t, dtype, ...) expect_floats(t, dtype, COUNT(((double[]){ __VA_ARGS__ })), (double[]){ __VA_ARGS__ })
-#define EXPECT_INTS(t, dtype, ...) expect_ints(t, dtype, COUNT(((int64_t[]){ __VA_ARGS__ })), (int64_t[]){ __VA_ARGS__ })
+#define EXPECT_FLOATS(t, dtype, ...) expect_floats(t, dtype, COUNT(((double[]){__VA_ARGS__})), (double[]){__VA_ARGS__})
+#define EXPECT_INTS(t, dtype, ...) expect_ints(t, dtype, COUNT(((int64_t[]){__VA_ARGS__})), (int64_t[]){__VA_ARGS__})
 
-static void expect_error(const char *name, td_tensor *a, td_tensor *b, td_tensor *c, int code, const char *message, const char *hint) {
+static void expect_error(const char *name, td_tensor *a, td_tensor *b, td_tensor *c, int code, const char *message,
+                         const char *hint) {
   td_tensor *out;
   ck_assert_int_eq(apply(name, a, b, c, NULL, &out), code);
   ck_assert_msg(strstr(context->error.message, message) != NULL, "message: %s", context->error.message);
@@ -122,13 +123,13 @@ static const struct {
   double (*reference)(double);
   double bound;
 } functions[] = {
-  { "exp", exp, 1 },     { "expm1", expm1, 1 },     { "log", log, 1 },           { "log2", log2, 1 },
-  { "log10", log10, 1 }, { "log1p", log1p, 1 },     { "sqrt", sqrt, 0.5 },       { "rsqrt", rsqrt, 1.5 },
-  { "sin", sin, 1 },     { "cos", cos, 1 },         { "tan", tan, 1.5 },         { "asin", asin, 1 },
-  { "acos", acos, 1 },   { "atan", atan, 1 },       { "sinh", sinh, 1 },         { "cosh", cosh, 1 },
-  { "tanh", tanh, 1 },   { "sigmoid", sigmoid, 1 }, { "softplus", softplus, 1 }, { "log_sigmoid", log_sigmoid, 1 },
-  { "silu", silu, 1 },   { "gelu", gelu, 1 },       { "square", square, 0.5 },   { "reciprocal", reciprocal, 0.5 },
-  { "floor", floor, 0 }, { "ceil", ceil, 0 },       { "round", rint, 0 },        { "trunc", trunc, 0 },
+    {"exp", exp, 1},     {"expm1", expm1, 1},     {"log", log, 1},           {"log2", log2, 1},
+    {"log10", log10, 1}, {"log1p", log1p, 1},     {"sqrt", sqrt, 0.5},       {"rsqrt", rsqrt, 1.5},
+    {"sin", sin, 1},     {"cos", cos, 1},         {"tan", tan, 1.5},         {"asin", asin, 1},
+    {"acos", acos, 1},   {"atan", atan, 1},       {"sinh", sinh, 1},         {"cosh", cosh, 1},
+    {"tanh", tanh, 1},   {"sigmoid", sigmoid, 1}, {"softplus", softplus, 1}, {"log_sigmoid", log_sigmoid, 1},
+    {"silu", silu, 1},   {"gelu", gelu, 1},       {"square", square, 0.5},   {"reciprocal", reciprocal, 0.5},
+    {"floor", floor, 0}, {"ceil", ceil, 0},       {"round", rint, 0},        {"trunc", trunc, 0},
 };
 
 START_TEST(float32_is_within_its_bound) {
@@ -145,21 +146,21 @@ START_TEST(float32_is_within_its_bound) {
     float got = ((float *)y->data)[i];
     double distance = ulps(got, functions[_i].reference(argument));
     REQUIRE(distance <= functions[_i].bound + 1e-3, "%s(%a) is %a: off by %g ulp", functions[_i].name, argument,
-                  (double)got, distance);
+            (double)got, distance);
   }
   td_tensor_unref(x);
   td_tensor_unref(y);
 }
 END_TEST
 
-static const double edges[] = { 0.,  -0., 1,        -1,        2,   -2,     3,      -3,   0.5,  -0.5,  2.5,
-                                -2.5, 10,  INFINITY, -INFINITY, NAN, 1e-40, -1e-40, 1e30, -1e30, 16777216, 8388609 };
+static const double edges[] = {0.,   -0., 1,        -1,        2,   -2,    3,      -3,   0.5,   -0.5,     2.5,
+                               -2.5, 10,  INFINITY, -INFINITY, NAN, 1e-40, -1e-40, 1e30, -1e30, 16777216, 8388609};
 
 START_TEST(functions_of_two_hold_at_the_edges) {
   static const struct {
     const char *name;
     double (*reference)(double, double);
-  } pairs[] = { { "power", pow }, { "atan2", atan2 } };
+  } pairs[] = {{"power", pow}, {"atan2", atan2}};
   for (int f = 0; f < COUNT(pairs); f++)
     for (int i = 0; i < COUNT(edges); i++) {
       td_tensor *y = done(pairs[f].name, FLOATS(TD_FLOAT32, edges[i]), numbers(TD_FLOAT32, COUNT(edges), edges), NULL);
@@ -167,7 +168,7 @@ START_TEST(functions_of_two_hold_at_the_edges) {
         float a = (float)edges[i], b = (float)edges[j], got = ((float *)y->data)[j];
         double wanted = pairs[f].reference(a, b);
         REQUIRE(ulps(got, wanted) <= 1 && (isnan(wanted) || !signbit(got) == !signbit(wanted)),
-                      "%s(%g, %g) is %g, not %g", pairs[f].name, (double)a, (double)b, (double)got, wanted);
+                "%s(%g, %g) is %g, not %g", pairs[f].name, (double)a, (double)b, (double)got, wanted);
       }
       td_tensor_unref(y);
     }
@@ -194,7 +195,8 @@ START_TEST(power_is_within_one_ulp) {
 END_TEST
 
 START_TEST(minus_zero_keeps_its_sign) {
-  static const char *const odd[] = { "expm1", "log1p", "sin", "tan", "asin", "atan", "sinh", "tanh", "sqrt", "floor", "round" };
+  static const char *const odd[] = {"expm1", "log1p", "sin",  "tan",   "asin", "atan",
+                                    "sinh",  "tanh",  "sqrt", "floor", "round"};
   for (int i = 0; i < COUNT(odd); i++) {
     EXPECT_FLOATS(done(odd[i], FLOATS(TD_FLOAT32, -0., 0.), NULL, NULL), TD_FLOAT32, -0., 0.);
     EXPECT_FLOATS(done(odd[i], FLOATS(TD_FLOAT64, -0., 0.), NULL, NULL), TD_FLOAT64, -0., 0.);
@@ -204,7 +206,7 @@ END_TEST
 
 // The value must not depend on what stands beside it: large angles send the loop another way.
 START_TEST(angles_do_not_depend_on_their_neighbours) {
-  static const char *const names[] = { "sin", "cos", "tan" };
+  static const char *const names[] = {"sin", "cos", "tan"};
   for (int f = 0; f < COUNT(names); f++) {
     td_tensor *alone = done(names[f], FLOATS(TD_FLOAT32, 1.25, -70000.5), NULL, NULL);
     td_tensor *beside = done(names[f], FLOATS(TD_FLOAT32, 1.25, -70000.5, 1e30, NAN), NULL, NULL);
@@ -219,20 +221,25 @@ END_TEST
 
 START_TEST(division_rounds_down) {
   for (uint8_t dtype = TD_FLOAT32; dtype <= TD_FLOAT64; dtype++) {
-    EXPECT_FLOATS(done("floor_divide", FLOATS(dtype, -7, 7, -7, 7, 1, -1, 0, -0., 5), FLOATS(dtype, 2, 2, -2, -2, 0, 0, 0, 3, INFINITY), NULL),
+    EXPECT_FLOATS(done("floor_divide", FLOATS(dtype, -7, 7, -7, 7, 1, -1, 0, -0., 5),
+                       FLOATS(dtype, 2, 2, -2, -2, 0, 0, 0, 3, INFINITY), NULL),
                   dtype, -4, 3, 3, -4, INFINITY, -INFINITY, NAN, -0., 0.);
-    EXPECT_FLOATS(done("remainder", FLOATS(dtype, -7, 7, -7, 7, 5, -5, 4, -4), FLOATS(dtype, 2, 2, -2, -2, 0, INFINITY, -2, 2), NULL), dtype, 1,
-                  1, -1, -1, NAN, INFINITY, -0., 0.);
+    EXPECT_FLOATS(done("remainder", FLOATS(dtype, -7, 7, -7, 7, 5, -5, 4, -4),
+                       FLOATS(dtype, 2, 2, -2, -2, 0, INFINITY, -2, 2), NULL),
+                  dtype, 1, 1, -1, -1, NAN, INFINITY, -0., 0.);
   }
-  EXPECT_FLOATS(done("divide", INTS(TD_INT64, 1, -1, 0), INTS(TD_INT64, 4, 0, 0), NULL), TD_FLOAT32, 0.25, -INFINITY, NAN);
+  EXPECT_FLOATS(done("divide", INTS(TD_INT64, 1, -1, 0), INTS(TD_INT64, 4, 0, 0), NULL), TD_FLOAT32, 0.25, -INFINITY,
+                NAN);
 }
 END_TEST
 
 START_TEST(nan_goes_through) {
-  EXPECT_FLOATS(done("maximum", FLOATS(TD_FLOAT32, 1, NAN, 2), FLOATS(TD_FLOAT32, NAN, 1, 3), NULL), TD_FLOAT32, NAN, NAN, 3);
-  EXPECT_FLOATS(done("minimum", FLOATS(TD_FLOAT64, 1, NAN, 2), FLOATS(TD_FLOAT64, NAN, 1, 3), NULL), TD_FLOAT64, NAN, NAN, 2);
-  EXPECT_FLOATS(done("clip", FLOATS(TD_FLOAT32, NAN, -INFINITY, 0.5, 9), FLOATS(TD_FLOAT32, 0), FLOATS(TD_FLOAT32, 1)), TD_FLOAT32, NAN, 0,
-                0.5, 1);
+  EXPECT_FLOATS(done("maximum", FLOATS(TD_FLOAT32, 1, NAN, 2), FLOATS(TD_FLOAT32, NAN, 1, 3), NULL), TD_FLOAT32, NAN,
+                NAN, 3);
+  EXPECT_FLOATS(done("minimum", FLOATS(TD_FLOAT64, 1, NAN, 2), FLOATS(TD_FLOAT64, NAN, 1, 3), NULL), TD_FLOAT64, NAN,
+                NAN, 2);
+  EXPECT_FLOATS(done("clip", FLOATS(TD_FLOAT32, NAN, -INFINITY, 0.5, 9), FLOATS(TD_FLOAT32, 0), FLOATS(TD_FLOAT32, 1)),
+                TD_FLOAT32, NAN, 0, 0.5, 1);
   EXPECT_FLOATS(done("clip", FLOATS(TD_FLOAT32, -3, 3), NULL, FLOATS(TD_FLOAT32, 1)), TD_FLOAT32, -3, 1);
   EXPECT_FLOATS(done("clip", FLOATS(TD_FLOAT32, -3, 3), FLOATS(TD_FLOAT32, 1), NULL), TD_FLOAT32, 1, 3);
   EXPECT_FLOATS(done("sign", FLOATS(TD_FLOAT32, NAN, -2, 0), NULL, NULL), TD_FLOAT32, NAN, -1, 0);
@@ -248,11 +255,13 @@ START_TEST(nan_compares_as_ieee_says) {
   static const struct {
     const char *name;
     int64_t wanted[4];
-  } rows[] = { { "equal", { 0, 0, 1, 0 } },      { "not_equal", { 1, 1, 0, 1 } }, { "less", { 0, 0, 0, 1 } },
-               { "less_equal", { 0, 0, 1, 1 } }, { "greater", { 0, 0, 0, 0 } },   { "greater_equal", { 0, 0, 1, 0 } } };
+  } rows[] = {{"equal", {0, 0, 1, 0}},      {"not_equal", {1, 1, 0, 1}}, {"less", {0, 0, 0, 1}},
+              {"less_equal", {0, 0, 1, 1}}, {"greater", {0, 0, 0, 0}},   {"greater_equal", {0, 0, 1, 0}}};
   for (int i = 0; i < COUNT(rows); i++) {
-    expect_ints(done(rows[i].name, FLOATS(TD_FLOAT32, NAN, NAN, 1, 1), FLOATS(TD_FLOAT32, NAN, 1, 1, 2), NULL), TD_BOOL, 4, rows[i].wanted);
-    expect_ints(done(rows[i].name, FLOATS(TD_FLOAT64, NAN, NAN, 1, 1), FLOATS(TD_FLOAT32, NAN, 1, 1, 2), NULL), TD_BOOL, 4, rows[i].wanted);
+    expect_ints(done(rows[i].name, FLOATS(TD_FLOAT32, NAN, NAN, 1, 1), FLOATS(TD_FLOAT32, NAN, 1, 1, 2), NULL), TD_BOOL,
+                4, rows[i].wanted);
+    expect_ints(done(rows[i].name, FLOATS(TD_FLOAT64, NAN, NAN, 1, 1), FLOATS(TD_FLOAT32, NAN, 1, 1, 2), NULL), TD_BOOL,
+                4, rows[i].wanted);
   }
 }
 END_TEST
@@ -267,7 +276,8 @@ START_TEST(integers_wrap) {
   EXPECT_INTS(done("negative", INTS(TD_UINT8, 1), NULL, NULL), TD_UINT8, 255);
   EXPECT_INTS(done("abs", INTS(TD_INT64, INT64_MIN, -5), NULL, NULL), TD_INT64, INT64_MIN, 5);
   EXPECT_INTS(done("square", INTS(TD_INT32, 65536, -3), NULL, NULL), TD_INT32, 0, 9);
-  EXPECT_INTS(done("power", INTS(TD_INT64, 3, -2, 0, 2), INTS(TD_INT64, 39, 3, 0, 64), NULL), TD_INT64, 4052555153018976267, -8, 1, 0);
+  EXPECT_INTS(done("power", INTS(TD_INT64, 3, -2, 0, 2), INTS(TD_INT64, 39, 3, 0, 64), NULL), TD_INT64,
+              4052555153018976267, -8, 1, 0);
   EXPECT_INTS(done("sign", INTS(TD_INT32, -9, 0, 4), NULL, NULL), TD_INT32, -1, 0, 1);
   EXPECT_INTS(done("add", INTS(TD_UINT8, 250), INTS(TD_INT32, 10), NULL), TD_INT32, 260);
   EXPECT_INTS(done("floor", INTS(TD_INT64, INT64_MAX), NULL, NULL), TD_INT64, INT64_MAX);
@@ -277,12 +287,16 @@ END_TEST
 START_TEST(integer_division_never_traps) {
   for (uint8_t dtype = TD_INT32; dtype <= TD_INT64; dtype++) {
     int64_t least = dtype == TD_INT32 ? INT32_MIN : INT64_MIN;
-    EXPECT_INTS(done("floor_divide", INTS(dtype, -7, 7, -7, 7, least), INTS(dtype, 2, 2, -2, -2, -1), NULL), dtype, -4, 3, 3, -4, least);
-    EXPECT_INTS(done("remainder", INTS(dtype, -7, 7, -7, 7, least), INTS(dtype, 2, 2, -2, -2, -1), NULL), dtype, 1, 1, -1, -1, 0);
+    EXPECT_INTS(done("floor_divide", INTS(dtype, -7, 7, -7, 7, least), INTS(dtype, 2, 2, -2, -2, -1), NULL), dtype, -4,
+                3, 3, -4, least);
+    EXPECT_INTS(done("remainder", INTS(dtype, -7, 7, -7, 7, least), INTS(dtype, 2, 2, -2, -2, -1), NULL), dtype, 1, 1,
+                -1, -1, 0);
   }
   EXPECT_INTS(done("floor_divide", INTS(TD_UINT8, 255, 7), INTS(TD_UINT8, 255, 2), NULL), TD_UINT8, 1, 3);
-  expect_error("floor_divide", INTS(TD_INT64, 5, 6, 7), INTS(TD_INT64, 1, 2, 0), NULL, TD_ERROR_ZERO_DIVISION, "element 2 of y is 0", "float32");
-  expect_error("remainder", INTS(TD_UINT8, 5), INTS(TD_UINT8, 0), NULL, TD_ERROR_ZERO_DIVISION, "remainder: integer division", "float32");
+  expect_error("floor_divide", INTS(TD_INT64, 5, 6, 7), INTS(TD_INT64, 1, 2, 0), NULL, TD_ERROR_ZERO_DIVISION,
+               "element 2 of y is 0", "float32");
+  expect_error("remainder", INTS(TD_UINT8, 5), INTS(TD_UINT8, 0), NULL, TD_ERROR_ZERO_DIVISION,
+               "remainder: integer division", "float32");
   int64_t none = 0;
   td_tensor *empty = td_tensor_zeros(context, TD_INT64, 1, &none);
   expect_ints(done("remainder", empty, INTS(TD_INT64, 0), NULL), TD_INT64, 0, NULL);
@@ -290,8 +304,10 @@ START_TEST(integer_division_never_traps) {
 END_TEST
 
 START_TEST(shifts_are_defined_for_all_counts) {
-  EXPECT_INTS(done("left_shift", INTS(TD_INT32, 1, 1, 1, 1), INTS(TD_INT32, 31, 32, -1, 4), NULL), TD_INT32, INT32_MIN, 0, 0, 16);
-  EXPECT_INTS(done("right_shift", INTS(TD_INT64, -5, -5, 5, -5), INTS(TD_INT64, 1, 64, 64, -1), NULL), TD_INT64, -3, -1, 0, -1);
+  EXPECT_INTS(done("left_shift", INTS(TD_INT32, 1, 1, 1, 1), INTS(TD_INT32, 31, 32, -1, 4), NULL), TD_INT32, INT32_MIN,
+              0, 0, 16);
+  EXPECT_INTS(done("right_shift", INTS(TD_INT64, -5, -5, 5, -5), INTS(TD_INT64, 1, 64, 64, -1), NULL), TD_INT64, -3, -1,
+              0, -1);
   EXPECT_INTS(done("left_shift", INTS(TD_UINT8, 255, 255), INTS(TD_UINT8, 1, 8), NULL), TD_UINT8, 254, 0);
   EXPECT_INTS(done("right_shift", INTS(TD_UINT8, 255, 255), INTS(TD_UINT8, 7, 8), NULL), TD_UINT8, 1, 0);
   EXPECT_INTS(done("bitwise_not", INTS(TD_BOOL, 1, 0), NULL, NULL), TD_BOOL, 0, 1);
@@ -314,17 +330,23 @@ START_TEST(bool_is_logic) {
 END_TEST
 
 START_TEST(errors_name_what_is_wrong) {
-  expect_error("add", FLOATS(TD_FLOAT32, 1, 2, 3), FLOATS(TD_FLOAT32, 1, 2), NULL, TD_ERROR_SHAPE, "add: shapes [3] and [2]", "");
-  expect_error("where", INTS(TD_BOOL, 1), FLOATS(TD_FLOAT32, 1, 2, 3), FLOATS(TD_FLOAT32, 1, 2), TD_ERROR_SHAPE, "[3] and [2]", "");
-  expect_error("where", INTS(TD_BOOL, 1, 0), FLOATS(TD_FLOAT32, 1), FLOATS(TD_FLOAT32, 1, 2, 3), TD_ERROR_SHAPE, "[2] and [3]", "");
-  expect_error("bitwise_and", FLOATS(TD_FLOAT32, 1), INTS(TD_INT32, 1), NULL, TD_ERROR_DTYPE, "needs integers, got float32", "int64");
-  expect_error("power", INTS(TD_INT64, 2, 2), INTS(TD_INT64, 1, -1), NULL, TD_ERROR_VALUE, "element 1 of y", "x.astype(float32)");
+  expect_error("add", FLOATS(TD_FLOAT32, 1, 2, 3), FLOATS(TD_FLOAT32, 1, 2), NULL, TD_ERROR_SHAPE,
+               "add: shapes [3] and [2]", "");
+  expect_error("where", INTS(TD_BOOL, 1), FLOATS(TD_FLOAT32, 1, 2, 3), FLOATS(TD_FLOAT32, 1, 2), TD_ERROR_SHAPE,
+               "[3] and [2]", "");
+  expect_error("where", INTS(TD_BOOL, 1, 0), FLOATS(TD_FLOAT32, 1), FLOATS(TD_FLOAT32, 1, 2, 3), TD_ERROR_SHAPE,
+               "[2] and [3]", "");
+  expect_error("bitwise_and", FLOATS(TD_FLOAT32, 1), INTS(TD_INT32, 1), NULL, TD_ERROR_DTYPE,
+               "needs integers, got float32", "int64");
+  expect_error("power", INTS(TD_INT64, 2, 2), INTS(TD_INT64, 1, -1), NULL, TD_ERROR_VALUE, "element 1 of y",
+               "x.astype(float32)");
   expect_error("clip", FLOATS(TD_FLOAT32, 1), NULL, NULL, TD_ERROR_TYPE, "one of low and high", "");
 }
 END_TEST
 
 START_TEST(choice_takes_any_condition) {
-  EXPECT_FLOATS(done("where", FLOATS(TD_FLOAT32, 0, 0.5, NAN), FLOATS(TD_FLOAT32, 1, 2, 3), INTS(TD_INT64, -1)), TD_FLOAT32, -1, 2, 3);
+  EXPECT_FLOATS(done("where", FLOATS(TD_FLOAT32, 0, 0.5, NAN), FLOATS(TD_FLOAT32, 1, 2, 3), INTS(TD_INT64, -1)),
+                TD_FLOAT32, -1, 2, 3);
   EXPECT_INTS(done("where", INTS(TD_BOOL, 1, 0), INTS(TD_UINT8, 1), INTS(TD_INT32, 300)), TD_INT32, 1, 300);
   EXPECT_FLOATS(done("where", INTS(TD_BOOL, 1, 0), FLOATS(TD_FLOAT16, 1), FLOATS(TD_FLOAT16, 2)), TD_FLOAT16, 1, 2);
 }
@@ -380,7 +402,8 @@ static void expect_element(const td_tensor *t, int64_t index, double wanted) {
 static void check_walk(td_tensor *x, td_tensor *y, td_tensor *z) {
   td_tensor *sum = done("add", td_tensor_ref(x), td_tensor_ref(y), NULL);
   for (int64_t i = 0; i < sum->size; i++)
-    expect_element(sum, i, broadcast_element(x, sum->rank, sum->shape, i) + broadcast_element(y, sum->rank, sum->shape, i));
+    expect_element(sum, i,
+                   broadcast_element(x, sum->rank, sum->shape, i) + broadcast_element(y, sum->rank, sum->shape, i));
   td_tensor_unref(sum);
   td_tensor *chosen = done("where", td_tensor_ref(z), td_tensor_ref(x), td_tensor_ref(y));
   for (int64_t i = 0; i < chosen->size; i++) {
@@ -398,21 +421,23 @@ static void check_walk(td_tensor *x, td_tensor *y, td_tensor *z) {
   td_tensor_unref(y);
   td_tensor_unref(z);
 }
-#define SHAPE(...) ((const int64_t[]){ __VA_ARGS__ })
+#define SHAPE(...) ((const int64_t[]){__VA_ARGS__})
 
 START_TEST(any_strides_and_dtypes) {
-  static const uint8_t dtypes[] = { TD_INT32, TD_INT64, TD_FLOAT32, TD_FLOAT64 };
+  static const uint8_t dtypes[] = {TD_INT32, TD_INT64, TD_FLOAT32, TD_FLOAT64};
   for (int a = 0; a < COUNT(dtypes); a++)
     for (int b = 0; b < COUNT(dtypes); b++) {
       uint8_t p = dtypes[a], q = dtypes[b];
-      check_walk(counting(p, 3, SHAPE(3, 4, 5), 1), counting(q, 3, SHAPE(3, 4, 5), 2), counting(TD_BOOL, 3, SHAPE(3, 4, 5), 3));
-      check_walk(turned(counting(p, 3, SHAPE(9, 8, 5), 1), SHAPE(-2, 3, 1)), turned(counting(q, 3, SHAPE(9, 3, 3), 2), SHAPE(1, -1, 1)),
-                 counting(TD_BOOL, 1, SHAPE(1), 1));
+      check_walk(counting(p, 3, SHAPE(3, 4, 5), 1), counting(q, 3, SHAPE(3, 4, 5), 2),
+                 counting(TD_BOOL, 3, SHAPE(3, 4, 5), 3));
+      check_walk(turned(counting(p, 3, SHAPE(9, 8, 5), 1), SHAPE(-2, 3, 1)),
+                 turned(counting(q, 3, SHAPE(9, 3, 3), 2), SHAPE(1, -1, 1)), counting(TD_BOOL, 1, SHAPE(1), 1));
       check_walk(counting(p, 2, SHAPE(7, 1), 1), counting(q, 1, SHAPE(1300), 2), counting(TD_UINT8, 2, SHAPE(7, 1), 0));
       check_walk(counting(p, 0, NULL, 1), counting(q, 2, SHAPE(2, 3), 2), counting(TD_FLOAT32, 3, SHAPE(2, 1, 1), 0));
       check_walk(counting(p, 0, NULL, 1), counting(q, 0, NULL, 2), counting(TD_BOOL, 0, NULL, 1));
       check_walk(counting(p, 2, SHAPE(0, 3), 1), counting(q, 1, SHAPE(3), 2), counting(TD_BOOL, 1, SHAPE(1), 1));
-      check_walk(turned(counting(p, 2, SHAPE(1201, 3), 1), SHAPE(1, 2)), counting(q, 1, SHAPE(601), 2), counting(TD_BOOL, 1, SHAPE(601), 1));
+      check_walk(turned(counting(p, 2, SHAPE(1201, 3), 1), SHAPE(1, 2)), counting(q, 1, SHAPE(601), 2),
+                 counting(TD_BOOL, 1, SHAPE(601), 1));
     }
 }
 END_TEST
@@ -445,7 +470,8 @@ START_TEST(chunks_do_not_show) { // one thread and two, one piece and many
   td_tensor_unref(one);
   td_tensor_unref(two);
   td_context_free(alone);
-  td_tensor *column = td_tensor_view(context, y, 2, SHAPE(300, 1), SHAPE(1, 1), 0), *row = td_tensor_view(context, x, 1, SHAPE(1000), SHAPE(3), 0);
+  td_tensor *column = td_tensor_view(context, y, 2, SHAPE(300, 1), SHAPE(1, 1), 0),
+            *row = td_tensor_view(context, x, 1, SHAPE(1000), SHAPE(3), 0);
   check_walk(column, row, INTS(TD_BOOL, 1));
   td_tensor_unref(x);
   td_tensor_unref(y);
@@ -455,7 +481,7 @@ END_TEST
 // ---- casts ----
 
 static int cast(td_tensor *x, uint8_t dtype, bool saturate, td_tensor **out) {
-  td_arg args[] = { TD_INT_DEFAULT(dtype), TD_INT_DEFAULT(saturate) };
+  td_arg args[] = {TD_INT_DEFAULT(dtype), TD_INT_DEFAULT(saturate)};
   return apply("cast", x, NULL, NULL, args, out);
 }
 static td_tensor *casted(td_tensor *x, uint8_t dtype, bool saturate) {
@@ -467,7 +493,8 @@ static td_tensor *casted(td_tensor *x, uint8_t dtype, bool saturate) {
 START_TEST(every_dtype_casts_to_every_other) {
   for (uint8_t from = 0; from < TD_DTYPE_COUNT; from++)
     for (uint8_t to = 0; to < TD_DTYPE_COUNT; to++) {
-      td_tensor *x = turned(counting(from, 2, SHAPE(6, 700), 0), SHAPE(-1, 2)), *y = casted(td_tensor_ref(x), to, false);
+      td_tensor *x = turned(counting(from, 2, SHAPE(6, 700), 0), SHAPE(-1, 2)),
+                *y = casted(td_tensor_ref(x), to, false);
       for (int64_t i = 0; i < x->size; i++) {
         double value = td_tensor_get_float(x, i);
         expect_element(y, i, to == TD_BOOL ? value != 0 : value);
@@ -482,13 +509,16 @@ START_TEST(casts_truncate_wrap_and_saturate) {
   EXPECT_INTS(casted(FLOATS(TD_FLOAT32, 1.9, -1.9, 255.9, -0.9), TD_INT32, false), TD_INT32, 1, -1, 255, 0);
   EXPECT_INTS(casted(FLOATS(TD_FLOAT64, 255.9, -0.9), TD_UINT8, false), TD_UINT8, 255, 0);
   EXPECT_INTS(casted(FLOATS(TD_FLOAT64, 2147483647.9, -2147483648.9), TD_INT32, false), TD_INT32, INT32_MAX, INT32_MIN);
-  EXPECT_INTS(casted(FLOATS(TD_FLOAT64, -0x1p63, 0x1.fffffffffffffp62), TD_INT64, false), TD_INT64, INT64_MIN, 9223372036854774784);
+  EXPECT_INTS(casted(FLOATS(TD_FLOAT64, -0x1p63, 0x1.fffffffffffffp62), TD_INT64, false), TD_INT64, INT64_MIN,
+              9223372036854774784);
   EXPECT_INTS(casted(INTS(TD_INT64, 256, -1, 300), TD_UINT8, false), TD_UINT8, 0, 255, 44);
   EXPECT_INTS(casted(INTS(TD_INT64, 256, -1, 30), TD_UINT8, true), TD_UINT8, 255, 0, 30);
   EXPECT_INTS(casted(INTS(TD_INT64, INT64_MAX, INT64_MIN, 7), TD_INT32, true), TD_INT32, INT32_MAX, INT32_MIN, 7);
   for (uint8_t from = TD_FLOAT16; from <= TD_FLOAT64; from++) {
-    EXPECT_INTS(casted(FLOATS(from, NAN, INFINITY, -INFINITY, 2.5), TD_INT32, true), TD_INT32, 0, INT32_MAX, INT32_MIN, 2);
-    EXPECT_INTS(casted(FLOATS(from, NAN, INFINITY, -INFINITY, 2.5), TD_INT64, true), TD_INT64, 0, INT64_MAX, INT64_MIN, 2);
+    EXPECT_INTS(casted(FLOATS(from, NAN, INFINITY, -INFINITY, 2.5), TD_INT32, true), TD_INT32, 0, INT32_MAX, INT32_MIN,
+                2);
+    EXPECT_INTS(casted(FLOATS(from, NAN, INFINITY, -INFINITY, 2.5), TD_INT64, true), TD_INT64, 0, INT64_MAX, INT64_MIN,
+                2);
     EXPECT_INTS(casted(FLOATS(from, NAN, INFINITY, -INFINITY, 2.5), TD_UINT8, true), TD_UINT8, 0, 255, 0, 2);
     EXPECT_INTS(casted(FLOATS(from, NAN, 0., -0., 0.5), TD_BOOL, false), TD_BOOL, 1, 0, 0, 1);
   }
@@ -496,8 +526,8 @@ START_TEST(casts_truncate_wrap_and_saturate) {
 END_TEST
 
 START_TEST(what_does_not_fit_is_named) {
-  static const double bad[] = { NAN, INFINITY, -INFINITY, 3e9, -3e9 };
-  static const char *const texts[] = { "nan", "inf", "-inf", "3000000000.0", "-3000000000.0" };
+  static const double bad[] = {NAN, INFINITY, -INFINITY, 3e9, -3e9};
+  static const char *const texts[] = {"nan", "inf", "-inf", "3000000000.0", "-3000000000.0"};
   for (int i = 0; i < COUNT(bad); i++) {
     td_tensor *flat = FLOATS(TD_FLOAT64, 1, 2, 3, 4, bad[i], bad[i]), *out;
     td_tensor *x = td_tensor_view(context, flat, 2, SHAPE(2, 3), SHAPE(3, 1), 0);
@@ -513,11 +543,13 @@ START_TEST(what_does_not_fit_is_named) {
 END_TEST
 
 START_TEST(halves_are_rounded_once) {
-  // 1 + 2^-11 is the middle of two float16; what lies just above it must go up, though float32 would see the middle itself
-  EXPECT_FLOATS(casted(FLOATS(TD_FLOAT64, 1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-11 - 0x1p-40, 1e300, NAN), TD_FLOAT16, false),
+  // 1 + 2^-11 is the middle of two float16; what lies just above it must go up, though float32 would see the middle
+  // itself
+  EXPECT_FLOATS(casted(FLOATS(TD_FLOAT64, 1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-11 - 0x1p-40, 1e300, NAN),
+                       TD_FLOAT16, false),
                 TD_FLOAT16, 1, 1 + 0x1p-10, 1, INFINITY, NAN);
-  EXPECT_FLOATS(casted(FLOATS(TD_FLOAT64, 1 + 0x1p-8, 1 + 0x1p-8 + 0x1p-40, -1e300), TD_BFLOAT16, false), TD_BFLOAT16, 1, 1 + 0x1p-7,
-                -INFINITY);
+  EXPECT_FLOATS(casted(FLOATS(TD_FLOAT64, 1 + 0x1p-8, 1 + 0x1p-8 + 0x1p-40, -1e300), TD_BFLOAT16, false), TD_BFLOAT16,
+                1, 1 + 0x1p-7, -INFINITY);
   EXPECT_FLOATS(casted(INTS(TD_INT32, 2049, 65520), TD_FLOAT16, false), TD_FLOAT16, 2048, INFINITY);
   EXPECT_FLOATS(done("add", FLOATS(TD_FLOAT16, 1, 2), FLOATS(TD_FLOAT16, 0x1p-11, 1), NULL), TD_FLOAT16, 1, 3);
 }
@@ -527,7 +559,8 @@ END_TEST
 
 typedef td_tensor *formula(td_scope *s, td_tensor *x, td_tensor *y);
 
-// Gradient of the sum of f(x, y), or of that gradient's sum when order is 2, in x (or y when second). Takes over x and y.
+// Gradient of the sum of f(x, y), or of that gradient's sum when order is 2, in x (or y when second). Takes over x and
+// y.
 static td_tensor *gradient_of(formula *f, td_tensor *x, td_tensor *y, bool second, int order) {
   td_tape *tapes[2];
   td_scope s;
@@ -541,7 +574,7 @@ static td_tensor *gradient_of(formula *f, td_tensor *x, td_tensor *y, bool secon
   td_tensor *target = f(&s, x, y), *gradient = NULL;
   for (int i = order - 1; i >= 0; i--) {
     td_tape_close(context, tapes[i]);
-    td_source source = { .tensor = second ? y : x };
+    td_source source = {.tensor = second ? y : x};
     if (!target || td_tape_gradient(context, tapes[i], &target, 1, NULL, &source, 1, true, &gradient))
       ck_abort_msg("%s", context->error.message);
     if (i) target = td_scope_own(&s, gradient);
@@ -553,7 +586,9 @@ static td_tensor *gradient_of(formula *f, td_tensor *x, td_tensor *y, bool secon
   return gradient;
 }
 
-static td_tensor *named(td_scope *s, const char *name, td_tensor *x) { return td_scope_apply(s, td_op_find(name), NULL, 1, x); }
+static td_tensor *named(td_scope *s, const char *name, td_tensor *x) {
+  return td_scope_apply(s, td_op_find(name), NULL, 1, x);
+}
 static td_tensor *number(td_scope *s, double value, td_tensor *like) { return td_scope_number(s, value, like); }
 
 static td_tensor *root_where_positive(td_scope *s, td_tensor *x, td_tensor *y) {
@@ -570,7 +605,9 @@ static td_tensor *first_quotient(td_scope *s, td_tensor *x, td_tensor *y) {
 }
 static td_tensor *magnitude(td_scope *s, td_tensor *x, td_tensor *y) { return (void)y, named(s, "abs", x); }
 static td_tensor *larger(td_scope *s, td_tensor *x, td_tensor *y) { return td_maximum(s, x, y); }
-static td_tensor *smaller(td_scope *s, td_tensor *x, td_tensor *y) { return td_scope_apply(s, td_op_find("minimum"), NULL, 2, x, y); }
+static td_tensor *smaller(td_scope *s, td_tensor *x, td_tensor *y) {
+  return td_scope_apply(s, td_op_find("minimum"), NULL, 2, x, y);
+}
 static td_tensor *rectified(td_scope *s, td_tensor *x, td_tensor *y) { return (void)y, named(s, "relu", x); }
 static td_tensor *clipped(td_scope *s, td_tensor *x, td_tensor *y) {
   (void)y;
