@@ -61,7 +61,9 @@ static void fallback_print(td_text *text, const td_param *param) {
     return;
   }
   char number[TD_NUMBER_TEXT];
-  switch (param->kind) {
+  bool whole = param->kind == TD_PARAM_NUMBER && !arg->count;
+  switch (whole ? TD_PARAM_INT : param->kind) {
+  case TD_PARAM_NUMBER:
   case TD_PARAM_FLOAT:
     td_number_print(number, arg->f);
     td_text_add(text, number);

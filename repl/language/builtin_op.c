@@ -192,6 +192,15 @@ static bool bind_choice(td_interpreter *I, const td_op *op, int row, td_value v,
   return false;
 }
 
+static bool bind_number(td_interpreter *I, td_value v, td_arg *arg) {
+  bool ok = true;
+  const td_tensor *t = td_tensor_of(v);
+  arg->count = v.tag == TD_TAG_DOUBLE || (t && td_dtype_is_float(t->dtype));
+  if (arg->count) arg->f = td_to_double(I, v, &ok);
+  else arg->i = td_to_int(I, v, &ok);
+  return ok;
+}
+
 static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, td_arg *arg) {
   bool ok = true;
   arg->given = 1;
@@ -203,6 +212,7 @@ static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, 
   case TD_PARAM_FLOAT:
     arg->f = td_to_double(I, v, &ok);
     return ok || fail_argument(I, op, row, "a number", v);
+  case TD_PARAM_NUMBER: return bind_number(I, v, arg) || fail_argument(I, op, row, "a number", v);
   case TD_PARAM_BOOL: {
     int truth = td_truth(I, v);
     arg->i = truth == 1;
@@ -246,9 +256,11 @@ static bool bind_args(td_interpreter *I, binding *b) {
 }
 
 static td_value box_outputs(td_interpreter *I, const td_op *op, td_tensor **out) {
-  if (op->outputs <= 1) return td_tensor_box(I, out[0]);
-  td_tuple *tuple = td_tuple_new(I, op->outputs);
-  for (int i = 0; i < op->outputs; i++) {
+  int shown = op->shown ? op->shown : op->outputs;
+  for (int i = shown; i < op->outputs; i++) td_tensor_unref(out[i]);
+  if (shown <= 1) return td_tensor_box(I, out[0]);
+  td_tuple *tuple = td_tuple_new(I, shown);
+  for (int i = 0; i < shown; i++) {
     td_value boxed = td_tensor_box(I, out[i]);
     if (tuple) tuple->items[i] = boxed;
     else td_unref(boxed);
