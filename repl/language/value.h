@@ -125,7 +125,7 @@ td_str *td_str_new(td_interpreter *, const char *bytes, size_t length); // bytes
 td_str *td_str_from(td_interpreter *, const char *text);
 td_str *td_str_take(td_interpreter *, td_text *text);       // makes a str of the text and clears it; MemoryError when text->failed
 td_str *td_str_intern(td_interpreter *, const char *bytes, size_t length); // one object for each text; new reference
-td_value td_str_append(td_interpreter *, td_value left, td_value right); // takes over left; grows it in place when sole
+td_value td_str_append(td_interpreter *, td_value left, td_value right); // takes over left when it succeeds; grows it in place when sole
 static inline bool td_str_equal(const td_str *a, const td_str *b) {
   return a == b || (a->length == b->length && __builtin_memcmp(a->data, b->data, a->length) == 0);
 }
@@ -198,9 +198,16 @@ typedef struct td_function {
   td_str *qualified;               // "Model.call", "outer.<locals>.inner"
   bool plain;                      // its frame needs no more than its positional arguments
 } td_function;
-typedef struct td_builtin { td_object object; const td_method *row; td_signature *signature; td_value self; const void *data; } td_builtin; // data: a td_op for op builtins
+typedef struct td_builtin {
+  td_container container;
+  const td_method *row;
+  td_signature *signature;
+  td_value self;
+  const void *data;                // for natives that many rows share; interpreter->builtin is the one that was called
+  const td_type *method_of;        // a method that takes self as its first argument unless self is set; NULL: a function
+} td_builtin;
 typedef struct td_bound { td_container container; td_value self, function; } td_bound;
-typedef struct td_property { td_container container; td_value get, set; } td_property;
+typedef struct td_property { td_container container; td_value get, set, remove; } td_property; // None: not given
 typedef struct td_wrapper { td_container container; td_value function; } td_wrapper;   // staticmethod, classmethod
 
 struct td_class {
@@ -210,6 +217,7 @@ struct td_class {
   td_dict *attributes;
   const td_type *instance_type;    // td_instance_type, td_exception_type; a builtin type's record for classes that stand for one (int, list)
   td_native *construct;            // builtin types: int(x), list(x); arguments: tuple, dict
+  struct td_builtin *maker;        // instead of construct: arguments are bound to its signature
   td_str *doc;
   td_str *qualified;               // "Outer.Inner"; the name for builtin classes
   td_module *module;               // where it was defined; NULL: builtin

@@ -145,11 +145,7 @@ static td_value refuse_concatenation(td_interpreter *I, td_value other) {
 }
 
 td_value td_str_append(td_interpreter *I, td_value left, td_value right) {
-  if (!td_is(right, &td_str_type)) {
-    refuse_concatenation(I, right);
-    td_unref(left);
-    return TD_NIL;
-  }
+  if (!td_is(right, &td_str_type)) return refuse_concatenation(I, right);
   td_str *a = td_as_str(left), *b = td_as_str(right);
   size_t length = (size_t)a->length + b->length;
   if (b->length == 0) return left;
@@ -166,10 +162,7 @@ td_value td_str_append(td_interpreter *I, td_value left, td_value right) {
     else if (!(grown = td_memory_resize(a, offsetof(td_str, data) + capacity + 1))) td_raise_memory(I);
     if (grown) grown->capacity = (uint32_t)capacity;
   }
-  if (!grown) {
-    td_unref(left);
-    return TD_NIL;
-  }
+  if (!grown) return TD_NIL; // left is as it was
   uint32_t old_length = sole ? grown->length : a->length, old_characters = sole ? grown->characters : a->characters;
   memcpy(grown->data + old_length, b->data, b->length + 1);
   grown->length = (uint32_t)length;
@@ -281,8 +274,10 @@ static td_value str_binary(td_interpreter *I, int op, td_value a, td_value b) {
     return td_passes_on(count) ? TD_NOT_IMPLEMENTED : td_repeat_refused(I, count);
   }
   if (op != TD_BINARY_ADD || !left) return TD_NOT_IMPLEMENTED;
-  if (td_is(b, &td_str_type)) return td_str_append(I, td_ref(a), b);
-  return td_passes_on(b) ? TD_NOT_IMPLEMENTED : refuse_concatenation(I, b);
+  if (!td_is(b, &td_str_type)) return td_passes_on(b) ? TD_NOT_IMPLEMENTED : refuse_concatenation(I, b);
+  td_value joined = td_str_append(I, td_ref(a), b);
+  if (td_is_nil(joined)) td_unref(a);
+  return joined;
 }
 
 static td_value str_compare(td_interpreter *I, int comparison, td_value a, td_value b) {
