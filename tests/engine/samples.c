@@ -165,7 +165,8 @@ static double draw(const td_sample *sample, int input, int64_t element, uint8_t 
   td_random_block(0x73616d70, (uint64_t)element, (uint64_t)input, bits);
   double unit = td_random_unit(bits[0], bits[1]);
   if (dtype == TD_BOOL) return unit < 0.5;
-  if (td_dtype_is_float(dtype)) return sample->low + unit * (sample->high - sample->low);
+  // Rounded to float32, so that a comparison of dtypes or with reference values compares kernels, not inputs.
+  if (td_dtype_is_float(dtype)) return (double)(float)(sample->low + unit * (sample->high - sample->low));
   return floor(sample->low + unit * (floor(sample->high) - ceil(sample->low) + 1));
 }
 
@@ -236,6 +237,22 @@ void sample_drop(sample_call *call) {
 
 int sample_run(td_context *context, const td_op *op, const sample_call *call, td_tensor **out) {
   return td_op_apply(context, op, call->in, call->in_count, call->args, out);
+}
+
+void sample_title(const td_sample *sample, char *title, size_t size) {
+  const char *args = sample->args ? sample->args : "";
+  snprintf(title, size, "sample%s%s%s%s", *sample->shapes ? " " : "", sample->shapes, *args ? " | " : "", args);
+}
+
+td_tensor *sample_cotangent(td_context *context, const td_op *op, const sample_call *call, int n,
+                            const td_tensor *out) {
+  const td_sample range = {.low = -2, .high = 2};
+  bool has_gradient = false;
+  for (int i = 0; i < call->in_count; i++) has_gradient |= call->in[i] && td_dtype_is_float(call->in[i]->dtype);
+  if (!op->vjp || !has_gradient || !td_dtype_is_float(out->dtype)) return NULL;
+  td_tensor *t = td_tensor_new(context, out->dtype, out->rank, out->shape);
+  for (int64_t e = 0; t && e < t->size; e++) store(t, e, rint(draw(&range, TD_INPUT_MAX + n, e, t->dtype) * 64) / 64);
+  return t;
 }
 
 int sample_outputs(const td_op *op) { return op->outputs ? op->outputs : 1; }

@@ -1,0 +1,549 @@
+#!/usr/bin/env python3
+"""Computes the reference values of the op table with PyTorch, in float64, and writes one FAMILY.txt a family of ops.
+
+Run by hand when a row's samples change or an op is added; neither the build nor the tests need it. It needs NumPy 1.24 or
+later and PyTorch 2.0 or later:
+
+    make tests/reference/inputs && tests/reference/inputs >inputs.txt
+    python3 make.py inputs.txt FOLDER [FAMILY ...]
+
+inputs.c says what the inputs look like. A file of values repeats them and adds what this program found:
+
+    op sum
+    sample 2,3 | axis=1
+    in float64 2,3 0.5 ...
+    cotangent 0 2 1.25 ...        of output 0
+    out float64 2 ...             one line an output
+    gradient 0 2,3 ...            of the outputs weighted by the cotangents, in input 0
+
+An op is one function of this file with the op's name; defaults of its arguments stand here once more, so that those of
+the row are tested too. Where PyTorch's conventions are not tapedeck's the function spells tapedeck's out.
+"""
+
+import math
+import sys
+
+import numpy
+import torch
+from torch.nn import functional
+
+OPS = {}
+DTYPES = {name: getattr(torch, name) for name in "bool uint8 int32 int64 float16 bfloat16 float32 float64".split()}
+
+
+def op(function):
+    OPS[function.__name__.rstrip("_")] = function
+    return function
+
+
+def simple(**functions):
+    OPS.update(functions)
+
+
+def slope_of(f, x):
+    """The derivative of an elementwise f, itself differentiable."""
+    return torch.autograd.grad(f(x).sum(), x, create_graph=True)[0]
+
+
+# ---- arithmetic, power, bounds ----
+
+simple(
+    add=torch.add,
+    subtract=torch.subtract,
+    multiply=torch.multiply,
+    divide=torch.divide,
+    floor_divide=lambda x, y: torch.div(x, y, rounding_mode="floor"),
+    remainder=torch.remainder,
+    negative=torch.negative,
+    sign=torch.sign,
+    abs=torch.abs,
+    chain=lambda c, d: torch.where(c == 0, 0.0, c * d),
+    chain_quotient=lambda c, d: torch.where(c == 0, 0.0, c / d),
+    abs_gradient=lambda c, x: c * torch.sign(x),
+    power=torch.pow,
+    square=torch.square,
+    reciprocal=torch.reciprocal,
+    power_slope=lambda x, y: y * x ** (y - 1),
+    power_log=lambda x, y: x**y * torch.log(x),
+    minimum=torch.minimum,
+    maximum=torch.maximum,
+    maximum_gradient=lambda c, x, y: c * ((x > y) + 0.5 * (x == y)),
+    clip=lambda x, low, high: torch.clamp(x, low, high),
+    floor=torch.floor,
+    ceil=torch.ceil,
+    round=torch.round,
+    trunc=torch.trunc,
+)
+
+# ---- bits, comparisons ----
+
+
+def shift(x, y, place):
+    """Python's shift of each element, wrapped into the dtype. A count below 0 counts as one of all bits."""
+    dtype = torch.promote_types(x.dtype, y.dtype)
+    bits = torch.iinfo(dtype).bits
+    x, y = torch.broadcast_tensors(x.to(dtype), y.to(dtype))
+    values = [place(a, b if 0 <= b < bits else bits) for a, b in zip(x.flatten().tolist(), y.flatten().tolist())]
+    unsigned = numpy.array([v % 2**64 for v in values], dtype=numpy.uint64)
+    return torch.from_numpy(unsigned.astype(numpy.int64)).to(dtype).reshape(x.shape)
+
+
+simple(
+    bitwise_and=torch.bitwise_and,
+    bitwise_or=torch.bitwise_or,
+    bitwise_xor=torch.bitwise_xor,
+    bitwise_not=torch.bitwise_not,
+    left_shift=lambda x, y: shift(x, y, lambda a, b: a << b),
+    right_shift=lambda x, y: shift(x, y, lambda a, b: a >> b),
+    equal=torch.eq,
+    not_equal=torch.ne,
+    less=torch.lt,
+    less_equal=torch.le,
+    greater=torch.gt,
+    greater_equal=torch.ge,
+    logical_and=torch.logical_and,
+    logical_or=torch.logical_or,
+    logical_xor=torch.logical_xor,
+    logical_not=torch.logical_not,
+    isnan=torch.isnan,
+    isinf=torch.isinf,
+    isfinite=torch.isfinite,
+    where=lambda condition, x, y: torch.where(condition != 0, x, y),
+)
+
+# ---- exponentials, angles, activations ----
+
+simple(
+    **{
+        name: getattr(torch, name)
+        for name in "exp expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan atan2 sinh cosh tanh sigmoid".split()
+    },
+    tanh_gradient=lambda c, y: c * (1 - y * y),
+    sigmoid_gradient=lambda c, y: c * y * (1 - y),
+    relu=torch.relu,
+    relu_gradient=lambda c, x, slope=0: torch.where(x > 0, c, slope * c),
+    leaky_relu=lambda x, slope=0.01: functional.leaky_relu(x, slope),
+    elu=lambda x, alpha=1: functional.elu(x, alpha),
+    log_sigmoid=functional.logsigmoid,
+    softplus=functional.softplus,
+    silu=functional.silu,
+    silu_slope=lambda x: slope_of(functional.silu, x),
+    gelu=lambda x, approximate="none": functional.gelu(x, approximate=approximate),
+    gelu_slope=lambda x, approximate="none": slope_of(lambda a: functional.gelu(a, approximate=approximate), x),
+)
+
+
+@op
+def cast(x, dtype, saturate=False):
+    return x.to(dtype)
+
+
+# ---- reductions ----
+
+
+def axes_of(x, axis):
+    if axis is None:
+        return tuple(range(x.dim()))
+    return (axis,) if isinstance(axis, int) else tuple(axis)
+
+
+def count_over(x, axis, keepdims):
+    return sum_(x != 0, axis, keepdims)
+
+
+@op
+def sum_(x, axis=None, keepdims=False):
+    return torch.sum(x, axes_of(x, axis), keepdims) if x.dim() else torch.sum(x)
+
+
+@op
+def mean(x, axis=None, keepdims=False):
+    x = x if x.is_floating_point() else x.float()
+    return torch.mean(x, axes_of(x, axis), keepdims)
+
+
+@op
+def prod(x, axis=None, keepdims=False):
+    for a in sorted((a % x.dim() for a in axes_of(x, axis)), reverse=True):
+        x = torch.prod(x, a, keepdims)
+    return x
+
+
+@op
+def max_(x, axis=None, keepdims=False):
+    return torch.amax(x, axes_of(x, axis), keepdims)  # elements that tie share the cotangent
+
+
+@op
+def min_(x, axis=None, keepdims=False):
+    return torch.amin(x, axes_of(x, axis), keepdims)
+
+
+@op
+def any_(x, axis=None, keepdims=False):
+    return count_over(x, axis, keepdims) > 0
+
+
+@op
+def all_(x, axis=None, keepdims=False):
+    return sum_(x == 0, axis, keepdims) == 0
+
+
+@op
+def count_nonzero(x, axis=None, keepdims=False):
+    return count_over(x, axis, keepdims)
+
+
+@op
+def var(x, axis=None, keepdims=False, ddof=0):
+    return torch.var(x, axes_of(x, axis), correction=ddof, keepdim=keepdims)
+
+
+@op
+def std(x, axis=None, keepdims=False, ddof=0):
+    return torch.std(x, axes_of(x, axis), correction=ddof, keepdim=keepdims)
+
+
+@op
+def logsumexp(x, axis=None, keepdims=False):
+    return torch.logsumexp(x, axes_of(x, axis), keepdims)
+
+
+@op
+def norm(x, ord=2, axis=None, keepdims=False):
+    return torch.linalg.vector_norm(x, ord, axes_of(x, axis), keepdims)
+
+
+def index_of(find, x, axis, keepdims):
+    if axis is not None:
+        return find(x, axis, keepdims)
+    found = find(x.flatten(), 0)
+    return found.reshape([1] * x.dim()) if keepdims else found
+
+
+@op
+def argmax(x, axis=None, keepdims=False):
+    return index_of(torch.argmax, x, axis, keepdims)
+
+
+@op
+def argmin(x, axis=None, keepdims=False):
+    return index_of(torch.argmin, x, axis, keepdims)
+
+
+@op
+def nonzero(x):
+    return torch.nonzero(x)
+
+
+@op
+def cumsum(x, axis=None):
+    return torch.cumsum(x.flatten(), 0) if axis is None else torch.cumsum(x, axis)
+
+
+@op
+def cumprod(x, axis=None):
+    return torch.cumprod(x.flatten(), 0) if axis is None else torch.cumprod(x, axis)
+
+
+# ---- matrices, shapes ----
+
+simple(
+    matmul=torch.matmul,
+    reshape=lambda x, shape: x.reshape(shape),
+    flatten=lambda x, start_dim=0, end_dim=-1: torch.flatten(x, start_dim, end_dim),
+    transpose=lambda x, axes=None: x.permute(axes if axes is not None else tuple(reversed(range(x.dim())))),
+    swapaxes=lambda x, axis0, axis1: torch.swapaxes(x, axis0, axis1),
+    squeeze=lambda x, axis=None: torch.squeeze(x) if axis is None else torch.squeeze(x, axes_of(x, axis)),
+    broadcast_to=lambda x, shape: torch.broadcast_to(x, shape),
+    flip=lambda x, axis=None: torch.flip(x, axes_of(x, axis)),
+    concat=lambda *tensors, axis=0: torch.cat(tensors, axis),
+    stack=lambda *tensors, axis=0: torch.stack(tensors, axis),
+    tril=lambda x, k=0: torch.tril(x, k),
+    triu=lambda x, k=0: torch.triu(x, k),
+)
+
+
+@op
+def expand_dims(x, axis):
+    axes = axes_of(x, axis)
+    for a in sorted(a % (x.dim() + len(axes)) for a in axes):
+        x = x.unsqueeze(a)
+    return x
+
+
+@op
+def pad_constant(x, before, after, value=0.0):
+    pairs = [n for pair in zip(reversed(before), reversed(after)) for n in pair]
+    return functional.pad(x, pairs, value=value) if pairs else x
+
+
+def block(starts, steps, sizes):
+    """Indices of a block of a tensor, which broadcast against each other."""
+    ranks = len(starts)
+    lines = [torch.tensor([a + k * b for k in range(n)], dtype=torch.int64) for a, b, n in zip(starts, steps, sizes)]
+    return tuple(line.reshape([-1 if i == j else 1 for j in range(ranks)]) for i, line in enumerate(lines))
+
+
+@op
+def slice_(x, starts, steps, sizes):
+    return x[block(starts, steps, sizes)]
+
+
+@op
+def slice_adjoint(x, starts, steps, sizes, shape):
+    return torch.zeros(shape, dtype=x.dtype).index_put(block(starts, steps, sizes), x)
+
+
+@op
+def index_update(x, value, starts, steps, sizes):
+    return x.index_put(block(starts, steps, sizes), torch.broadcast_to(value, sizes))
+
+
+# ---- indices ----
+
+
+def keys(axes, indices):
+    """x[keys] reads at indices along axes."""
+    chosen = [slice(None)] * (max(axes) + 1)
+    for axis, index in zip(axes, indices):
+        chosen[axis] = index.long()
+    return tuple(chosen)
+
+
+@op
+def index(x, *indices, axes):
+    return x[keys([a % x.dim() for a in axes], indices)]
+
+
+@op
+def index_add(values, *indices, axes, shape):
+    x = torch.zeros(shape, dtype=values.dtype, requires_grad=True)
+    return torch.autograd.grad(index(x, *indices, axes=axes), x, values, create_graph=True)[0]
+
+
+@op
+def index_put(x, value, *indices, axes):
+    """Element by element: of repeated places the last value stays."""
+    places = index(torch.arange(x.numel()).reshape(x.shape), *indices, axes=axes)
+    flat = list(x.flatten())
+    for place, v in zip(places.flatten().tolist(), torch.broadcast_to(value, places.shape).flatten()):
+        flat[place] = v
+    return torch.stack(flat).reshape(x.shape)
+
+
+@op
+def take(x, index, axis=0):
+    return OPS["index"](x, index, axes=(axis,))
+
+
+def counted(index, n):
+    return torch.where(index < 0, index + n, index).long()
+
+
+@op
+def gather(x, index, axis):
+    return torch.gather(x, axis, counted(index, x.shape[axis]))
+
+
+@op
+def gather_adjoint(x, index, axis, shape):
+    return torch.zeros(shape, dtype=x.dtype).scatter_add(axis, counted(index, shape[axis]), x)
+
+
+@op
+def one_hot(index, n, dtype=torch.float32):
+    return functional.one_hot(index.long(), n).to(dtype)
+
+
+# ---- tensors out of nothing: NumPy's, in float64 ----
+
+
+def weak(*numbers):
+    return torch.int64 if all(isinstance(n, int) for n in numbers) else torch.float32
+
+
+def made(array, dtype):
+    return torch.from_numpy(numpy.array(array)).to(dtype)
+
+
+simple(
+    full=lambda shape, value, dtype=None: made(numpy.full(shape, value), dtype or weak(value)),
+    zeros=lambda shape, dtype=torch.float32: made(numpy.zeros(shape), dtype),
+    ones=lambda shape, dtype=torch.float32: made(numpy.ones(shape), dtype),
+    eye=lambda n, m=None, k=0, dtype=torch.float32: made(numpy.eye(n, m, k), dtype),
+)
+
+
+@op
+def arange(start, stop=None, step=1, dtype=None):
+    start, stop = (0, start) if stop is None else (start, stop)
+    return made(numpy.arange(start, stop, step), dtype or weak(start, stop, step))
+
+
+@op
+def linspace(start, stop, num=50, endpoint=True, dtype=torch.float32):
+    return made(numpy.linspace(start, stop, num, endpoint), dtype)
+
+
+# ---- softmax, losses ----
+
+simple(
+    softmax=lambda x, axis=-1: torch.softmax(x, axis),
+    log_softmax=lambda x, axis=-1: torch.log_softmax(x, axis),
+)
+
+
+@op
+def cross_entropy(input, target, reduction="mean", ignore_index=-100):
+    target = target if target.is_floating_point() else target.long()
+    return functional.cross_entropy(input, target, reduction=reduction, ignore_index=ignore_index)
+
+
+@op
+def cross_entropy_adjoint(input, target, cotangent, reduction="mean", ignore_index=-100):
+    loss = cross_entropy(input, target, reduction, ignore_index)
+    return torch.autograd.grad(loss, input, cotangent, create_graph=True)[0]
+
+
+@op
+def mse_loss(input, target, reduction="mean", broadcast=False):
+    input, target = torch.broadcast_tensors(input, target)
+    return functional.mse_loss(input, target, reduction=reduction)
+
+
+# ---- optimizers: PyTorch's Adam and AdamW; gradient descent in Keras's form ----
+
+
+@op
+def adam_update(
+    variable, m, v, gradient, step, lr=0.001, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0, decoupled=True
+):
+    x, m, v = torch.nn.Parameter(variable.detach().clone()), m.detach().clone(), v.detach().clone()
+    kind = torch.optim.AdamW if decoupled else torch.optim.Adam
+    optimizer = kind([x], lr=lr, betas=(beta1, beta2), eps=eps, weight_decay=weight_decay)
+    optimizer.state[x] = {"step": torch.tensor(float(step - 1)), "exp_avg": m, "exp_avg_sq": v}
+    x.grad = gradient.detach().clone()
+    optimizer.step()
+    return x, m, v
+
+
+@op
+def sgd_update(variable, velocity, gradient, lr=0.01, momentum=0, nesterov=False):
+    velocity = momentum * velocity - lr * gradient
+    return variable + (momentum * velocity - lr * gradient if nesterov else velocity), velocity
+
+
+# ---- reading inputs, writing values ----
+
+
+class Words(dict):
+    """Names in a sample's arguments: dtypes, inf, nan; any other word is text."""
+
+    def __missing__(self, key):
+        if key == "dict":
+            return dict
+        return key
+
+
+def arguments(text):
+    return eval("dict(" + text + ")", {"__builtins__": {}}, Words(DTYPES, inf=math.inf, nan=math.nan))
+
+
+def shape_of(word):
+    return [] if word == "-" else [int(n) for n in word.split(",")]
+
+
+def tensor_of(dtype, words):
+    number = float if dtype.is_floating_point else int
+    return torch.tensor([number(w) for w in words[1:]], dtype=dtype).reshape(shape_of(words[0]))
+
+
+def line_of(head, t):
+    numbers = t.detach().flatten().tolist()
+    texts = [repr(n) if isinstance(n, float) else str(int(n)) for n in numbers]
+    texts = [t[:-2] if t.endswith(".0") else t for t in texts]
+    return " ".join([head, ",".join(map(str, t.shape)) or "-"] + texts)
+
+
+def name_of(dtype):
+    return str(dtype).replace("torch.", "")
+
+
+class Sample:
+    def __init__(self, name, title):
+        self.name = name
+        self.lines = [title]
+        self.args = arguments(title.split(" | ", 1)[1] if " | " in title else "")
+        self.inputs, self.cotangents = [], {}
+
+    def read(self, line):
+        self.lines.append(line)
+        words = line.split()
+        if words[0] == "in":
+            self.inputs.append(None if words[1] == "none" else tensor_of(DTYPES[words[1]], words[2:]))
+        else:
+            self.cotangents[int(words[1])] = words[2:]
+
+    def values(self):
+        """The lines of its outputs and gradients."""
+        floats = [t for t in self.inputs if t is not None and t.is_floating_point()]
+        for t in floats:
+            t.requires_grad_(True)
+        outs = OPS[self.name](*self.inputs, **self.args)
+        outs = outs if isinstance(outs, (tuple, list)) else (outs,)
+        self.lines += [line_of("out " + name_of(t.dtype), t) for t in outs]
+        if not self.cotangents:
+            return self.lines
+        cotangents = {i: tensor_of(outs[i].dtype, words) for i, words in self.cotangents.items()}
+        total = sum((c * outs[i]).sum() for i, c in cotangents.items())
+        found = torch.autograd.grad(total, floats, allow_unused=True) if total.requires_grad else [None] * len(floats)
+        found = [torch.zeros_like(t) if g is None else g for t, g in zip(floats, found)]
+        for i, t in enumerate(self.inputs):
+            if t is not None and t.is_floating_point():
+                self.lines.append(line_of("gradient %d" % i, found.pop(0)))
+        return self.lines
+
+
+def read_families(path):
+    """{family: [op name or Sample, ...]}"""
+    families, rows, name = {}, None, None
+    with open(path, encoding="ascii") as file:
+        for line in file.read().splitlines():
+            kind, _, rest = line.partition(" ")
+            if kind == "family":
+                rows = families[rest] = []
+            elif kind == "op":
+                name = rest
+                rows.append(name)
+            elif kind == "sample":
+                rows.append(Sample(name, line))
+            else:
+                rows[-1].read(line)
+    return families
+
+
+def write_family(path, family, rows):
+    lines = ["# Values of the ops of family %s. Made by make.py, which says what the lines are." % family]
+    for row in rows:
+        if isinstance(row, Sample):
+            lines += row.values() if row.name in OPS else []
+        elif row in OPS:
+            lines.append("op " + row)
+        else:
+            print("%s: no function for %s" % (family, row), file=sys.stderr)
+    if len(lines) > 1:
+        with open(path, "w", encoding="ascii") as file:
+            file.write("\n".join(lines) + "\n")
+
+
+def main(inputs, folder, *wanted):
+    for family, rows in read_families(inputs).items():
+        if not wanted or family in wanted:
+            write_family(folder + "/" + family + ".txt", family, rows)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
