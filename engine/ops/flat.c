@@ -112,7 +112,8 @@ void td_lines_close(const td_call *call, int axis, td_lines *lines) {
       strides[i] = stride;
       stride *= back.shape[i];
     }
-    td_elements_place(out->data, back.strides, lines->owned, strides, td_dtype_bytes(out->dtype), back.rank, back.shape);
+    td_elements_place(out->data, back.strides, lines->owned, strides, td_dtype_bytes(out->dtype), back.rank,
+                      back.shape);
   }
   td_memory_free(lines->owned);
   td_flat_close(&lines->flat);

@@ -6,14 +6,14 @@
 
 typedef struct td_flat {
   const char *data;
-  void *owned;            // NULL: data is the view's
+  void *owned; // NULL: data is the view's
 } td_flat;
 
 // Floats that an integer dtype can't hold become its nearest limit (NaN 0). Errors: TD_ERROR_MEMORY.
 int td_flat_open(const td_call *call, const td_view *view, uint8_t dtype, td_flat *flat);
 void td_flat_close(td_flat *flat);
 
-bool td_view_is_flat(const td_view *view);                  // row-major without gaps
+bool td_view_is_flat(const td_view *view); // row-major without gaps
 void td_view_of(td_view *view, const td_tensor *t);
 void td_view_permute(td_view *out, const td_view *view, const int *axes); // axes[view->rank]: out's axis i is axes[i]
 void td_view_broadcast(td_view *out, const td_view *view, int rank, const int64_t *shape); // view's shape must fit
@@ -22,10 +22,10 @@ void td_view_broadcast(td_view *out, const td_view *view, int rank, const int64_
 // there and moved to their place when they are closed.
 typedef struct td_lines {
   int64_t count, length;
-  const char *in;         // count x length, row-major, in the dtype asked for
-  char *out;              // the same, in the result's dtype
+  const char *in; // count x length, row-major, in the dtype asked for
+  char *out; // the same, in the result's dtype
   td_flat flat;
-  void *owned;            // out, where the result's lines lie apart
+  void *owned; // out, where the result's lines lie apart
 } td_lines;
 int td_lines_open(const td_call *call, int axis, uint8_t dtype, td_lines *lines);
 void td_lines_close(const td_call *call, int axis, td_lines *lines);
@@ -35,7 +35,9 @@ typedef void td_range(void *argument, int64_t first, int64_t last);
 void td_ranges_run(td_pool *pool, int64_t count, int64_t cost, td_range *work, void *argument);
 
 // NULL-safe arguments of builders.
-#define TD_INT_ARG(n) { .given = 1, .i = (n) }
-#define TD_FLOAT_ARG(x) { .given = 1, .f = (x) }
+#define TD_INT_ARG(n) \
+  { .given = 1, .i = (n) }
+#define TD_FLOAT_ARG(x) \
+  { .given = 1, .f = (x) }
 td_arg td_ints_arg(int count, const int64_t *numbers);
 #endif

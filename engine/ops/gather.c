@@ -32,7 +32,8 @@ int td_gather_plan_make(td_infer *infer, const td_meta *x, int first, const td_a
   bool seen[TD_RANK_MAX] = {false};
   *plan = (td_gather_plan){.count = infer->in_count - first};
   if (plan->count != axes->count || plan->count > x->rank || !plan->count)
-    return td_infer_fail(infer, TD_ERROR_INDEX, "%d index tensors for %d axes of a tensor of rank %d", plan->count, axes->count, x->rank);
+    return td_infer_fail(infer, TD_ERROR_INDEX, "%d index tensors for %d axes of a tensor of rank %d", plan->count,
+                         axes->count, x->rank);
   for (int i = 0; i < plan->count; i++) {
     const td_meta *index = &infer->in[first + i];
     int code = td_infer_axis(infer, axes->ints[i], x->rank, &plan->axes[i]), clash;
@@ -46,7 +47,8 @@ int td_gather_plan_make(td_infer *infer, const td_meta *x, int first, const td_a
     }
     int64_t shape[TD_RANK_MAX];
     memcpy(shape, plan->index_shape, sizeof shape);
-    if (!td_shape_broadcast(plan->index_rank, shape, index->rank, index->shape, &plan->index_rank, plan->index_shape, &clash))
+    if (!td_shape_broadcast(plan->index_rank, shape, index->rank, index->shape, &plan->index_rank, plan->index_shape,
+                            &clash))
       return td_infer_fail(infer, TD_ERROR_SHAPE, "shapes of the index tensors don't broadcast: axis %d", clash);
   }
   plan_rest(plan, x->rank);
@@ -80,12 +82,12 @@ void td_gather_shape(const td_gather_plan *plan, const td_meta *x, uint8_t dtype
 // ---- walks ----
 
 int td_index_fail(const td_call *call, int64_t index, int axis, int64_t size) {
-  return td_error_set(call->context, TD_ERROR_INDEX, "index %lld is out of range for axis %d with size %lld", (long long)index,
-                      axis, (long long)size);
+  return td_error_set(call->context, TD_ERROR_INDEX, "index %lld is out of range for axis %d with size %lld",
+                      (long long)index, axis, (long long)size);
 }
 
-static int add_offsets(const td_call *call, const td_view *view, int axis, const td_view *x, td_gather_walk *w, int rank,
-                       const int64_t *shape) {
+static int add_offsets(const td_call *call, const td_view *view, int axis, const td_view *x, td_gather_walk *w,
+                       int rank, const int64_t *shape) {
   td_view spread;
   td_flat flat;
   td_view_broadcast(&spread, view, rank, shape);
@@ -123,11 +125,13 @@ static int64_t join_axes(const td_view *x, const int *axes, int count, int *rank
 int td_gather_open(const td_call *call, const td_view *x, int first, const td_arg *axes, td_gather_walk *walk) {
   td_gather_plan plan;
   td_gather_plan_of(call, x->rank, first, axes, &plan);
-  *walk = (td_gather_walk){.bytes = td_dtype_bytes(x->dtype), .index_count = td_shape_size(plan.index_rank, plan.index_shape)};
+  *walk = (td_gather_walk){.bytes = td_dtype_bytes(x->dtype),
+                           .index_count = td_shape_size(plan.index_rank, plan.index_shape)};
   walk->pre_size = join_axes(x, plan.pre, plan.pre_count, &walk->pre_rank, walk->pre_shape, walk->pre_strides);
   walk->post_size = join_axes(x, plan.post, plan.post_count, &walk->post_rank, walk->post_shape, walk->post_strides);
   walk->offsets = td_memory_new_zero((size_t)walk->index_count * sizeof *walk->offsets);
-  if (!walk->offsets) return td_error_memory(call->context, call->op->name, walk->index_count * (int64_t)sizeof *walk->offsets);
+  if (!walk->offsets)
+    return td_error_memory(call->context, call->op->name, walk->index_count * (int64_t)sizeof *walk->offsets);
   int code = TD_OK;
   for (int i = 0; i < plan.count && !code; i++)
     code = add_offsets(call, &call->in[first + i], plan.axes[i], x, walk, plan.index_rank, plan.index_shape);
@@ -151,25 +155,29 @@ static int64_t offset_of(int64_t at, int rank, const int64_t *shape, const int64
 
 // ---- reading and writing: a run is the elements of one index, post_size of them ----
 
-static bool run_is_dense(const td_gather_walk *w) { return w->post_rank == 0 || (w->post_rank == 1 && w->post_strides[0] == 1); }
+static bool run_is_dense(const td_gather_walk *w) {
+  return w->post_rank == 0 || (w->post_rank == 1 && w->post_strides[0] == 1);
+}
 
 // Calls COPY(offset of the element in x, place in the run) for a run's elements.
-#define EACH_IN_RUN(w, base, COPY)                                                                                     \
-  do {                                                                                                                 \
-    int last_axis = (w)->post_rank - 1;                                                                                \
-    int64_t length = last_axis < 0 ? 1 : (w)->post_shape[last_axis], step = last_axis < 0 ? 0 : (w)->post_strides[last_axis]; \
-    for (int64_t done = 0; done < (w)->post_size; done += length) {                                                    \
-      int64_t row = (base) + offset_of(done / length, last_axis < 0 ? 0 : last_axis, (w)->post_shape, (w)->post_strides); \
-      for (int64_t i = 0; i < length; i++) COPY(row + i * step, done + i);                                             \
-    }                                                                                                                  \
+#define EACH_IN_RUN(w, base, COPY)                                                                              \
+  do {                                                                                                          \
+    int last_axis = (w)->post_rank - 1;                                                                         \
+    int64_t length = last_axis < 0 ? 1 : (w)->post_shape[last_axis],                                            \
+            step = last_axis < 0 ? 0 : (w)->post_strides[last_axis];                                            \
+    for (int64_t done = 0; done < (w)->post_size; done += length) {                                             \
+      int64_t row =                                                                                             \
+          (base) + offset_of(done / length, last_axis < 0 ? 0 : last_axis, (w)->post_shape, (w)->post_strides); \
+      for (int64_t i = 0; i < length; i++) COPY(row + i * step, done + i);                                      \
+    }                                                                                                           \
   } while (0)
 
-#define COPY_RUN(type)                                                                                                 \
-  do {                                                                                                                 \
-    type *in_x = (type *)x;                                                                                            \
-    type *in_run = (type *)run;                                                                                        \
-    if (reads) EACH_IN_RUN(w, base, READ_ONE);                                                                         \
-    else EACH_IN_RUN(w, base, WRITE_ONE);                                                                              \
+#define COPY_RUN(type)                         \
+  do {                                         \
+    type *in_x = (type *)x;                    \
+    type *in_run = (type *)run;                \
+    if (reads) EACH_IN_RUN(w, base, READ_ONE); \
+    else EACH_IN_RUN(w, base, WRITE_ONE);      \
   } while (0)
 #define READ_ONE(from, to) in_run[to] = in_x[from]
 #define WRITE_ONE(to, from) in_x[to] = in_run[from]
@@ -223,16 +231,16 @@ typedef struct adding {
   const char *values;
 } adding;
 
-#define ADD(type, name)                                                                                                \
-  TD_CLONES static void add_dense_##name(char *x, const char *values, int64_t count) {                                 \
-    type *restrict to = (type *)x;                                                                                     \
-    const type *restrict from = (const type *)values;                                                                  \
-    for (int64_t i = 0; i < count; i++) to[i] += from[i];                                                              \
-  }                                                                                                                    \
-  static void add_run_##name(const td_gather_walk *w, int64_t base, char *x, const char *values) {                     \
-    type *to = (type *)x;                                                                                              \
-    const type *from = (const type *)values;                                                                           \
-    EACH_IN_RUN(w, base, ADD_ONE);                                                                                     \
+#define ADD(type, name)                                                                            \
+  TD_CLONES static void add_dense_##name(char *x, const char *values, int64_t count) {             \
+    type *restrict to = (type *)x;                                                                 \
+    const type *restrict from = (const type *)values;                                              \
+    for (int64_t i = 0; i < count; i++) to[i] += from[i];                                          \
+  }                                                                                                \
+  static void add_run_##name(const td_gather_walk *w, int64_t base, char *x, const char *values) { \
+    type *to = (type *)x;                                                                          \
+    const type *from = (const type *)values;                                                       \
+    EACH_IN_RUN(w, base, ADD_ONE);                                                                 \
   }
 #define ADD_ONE(at, from_at) to[at] += from[from_at]
 ADD(float, float)
@@ -266,7 +274,8 @@ static void add_columns(void *argument, int64_t chunk) {
   const td_gather_walk *w = a->walk;
   int64_t first = chunk * COLUMNS, count = w->post_size - first < COLUMNS ? w->post_size - first : COLUMNS;
   for (int64_t run = 0; run < w->pre_size * w->index_count; run++)
-    add_dense(a->dtype, a->x + (run_base(w, run) + first) * w->bytes, a->values + (run * w->post_size + first) * w->bytes, count);
+    add_dense(a->dtype, a->x + (run_base(w, run) + first) * w->bytes,
+              a->values + (run * w->post_size + first) * w->bytes, count);
 }
 
 void td_gather_add(td_pool *pool, const td_gather_walk *walk, uint8_t dtype, char *x, const char *values) {

@@ -7,8 +7,10 @@
 #include "engine/ops/gather.h"
 #include "engine/ops/map.h"
 
-#define TENSORS_PARAM {.name = "tensors", .kind = TD_PARAM_TENSORS}
-#define AXES_PARAM {.name = "axes", .kind = TD_PARAM_INTS, .required = true}
+#define TENSORS_PARAM \
+  { .name = "tensors", .kind = TD_PARAM_TENSORS }
+#define AXES_PARAM \
+  { .name = "axes", .kind = TD_PARAM_INTS, .required = true }
 
 // Runs an op on a list: first tensors, then the index tensors of a rule.
 static td_tensor *apply_list(td_scope *s, const td_op *op, const td_arg *args, int count, td_tensor *const *list) {
@@ -55,13 +57,18 @@ static const td_op index_op = {
     .kernel = index_kernel,
     .vjp = index_vjp,
     .saves = TD_SAVES_INPUTS,
-    .doc = "x[i, j, ...] for integer tensors that broadcast to one shape: tensors are x, i, j, ..., axes the axes of x that they "
-           "index.\nTheir shape stands where the axes were when these are neighbours, else in front, as in NumPy. Negative "
+    .doc = "x[i, j, ...] for integer tensors that broadcast to one shape: tensors are x, i, j, ..., axes the axes of x "
+           "that they "
+           "index.\nTheir shape stands where the axes were when these are neighbours, else in front, as in NumPy. "
+           "Negative "
            "indices count from the end.\nGradient: the cotangent, added up at the places that were read.",
-    .samples = TD_SAMPLES{{"4,3; 2", "axes=(0,)", -3, 2, "float64; int64"}, {"4,3; 5; 5", "axes=(0, 1)", -3, 2, "float64; int64; int64"},
+    .samples = TD_SAMPLES{{"4,3; 2", "axes=(0,)", -3, 2, "float64; int64"},
+                          {"4,3; 5; 5", "axes=(0, 1)", -3, 2, "float64; int64; int64"},
                           {"3,4,5; 2,1; 3", "axes=(0, 2)", -3, 2, "float64; int64; int32"},
-                          {"3,4,5; 2", "axes=(1,)", -3, 2, "float64; int64"}, {"4; -", "axes=(0,)", -3, 2, "float64; int64"},
-                          {"4,3; 0", "axes=(0,)", -3, 2, "float64; int64"}, TD_SAMPLES_END},
+                          {"3,4,5; 2", "axes=(1,)", -3, 2, "float64; int64"},
+                          {"4; -", "axes=(0,)", -3, 2, "float64; int64"},
+                          {"4,3; 0", "axes=(0,)", -3, 2, "float64; int64"},
+                          TD_SAMPLES_END},
 };
 
 // ---- index_add ----
@@ -111,12 +118,14 @@ static const td_op index_add = {
     .kernel = index_add_kernel,
     .vjp = index_add_vjp,
     .saves = TD_SAVES_INPUTS,
-    .doc = "Zeros of a shape, to which the elements of the first tensor are added at the places that index reads by the others: "
+    .doc = "Zeros of a shape, to which the elements of the first tensor are added at the places that index reads by "
+           "the others: "
            "the gradient of index. In the order of the indices, so the sum is always the same.\n"
            "Gradient: the cotangent, indexed.",
     .samples = TD_SAMPLES{{"5,3; 5", "axes=(0,), shape=(4, 3)", -3, 2, "float64; int64"},
                           {"3,2; 2; 3,1", "axes=(0, 1), shape=(4, 3)", -3, 2, "float64; int64; int64"},
-                          {"2,3,4; 2,1; 3", "axes=(0, 2), shape=(3, 4, 5)", -3, 2, "float64; int64; int64"}, TD_SAMPLES_END},
+                          {"2,3,4; 2,1; 3", "axes=(0, 2), shape=(3, 4, 5)", -3, 2, "float64; int64; int64"},
+                          TD_SAMPLES_END},
 };
 
 static td_tensor *index_back(td_rule *rule, td_tensor *c, int first, const td_meta *x, const td_arg *axes) {
@@ -145,7 +154,8 @@ static int index_put_infer(td_infer *infer) {
   if (code) return code;
   td_gather_shape(&plan, x, x->dtype, &places);
   infer->out[0] = *x;
-  if (value->rank <= places.rank && td_shape_broadcast(value->rank, value->shape, places.rank, places.shape, &rank, shape, NULL) &&
+  if (value->rank <= places.rank &&
+      td_shape_broadcast(value->rank, value->shape, places.rank, places.shape, &rank, shape, NULL) &&
       td_shape_equal(rank, shape, places.rank, places.shape))
     return TD_OK;
   td_text text = {0};
@@ -214,13 +224,16 @@ static const td_op index_put = {
     .kernel = index_put_kernel,
     .vjp = index_put_vjp,
     .saves = TD_SAVES_INPUTS,
-    .doc = "x with the elements that index reads replaced by value, which broadcasts and takes x's dtype: tensors are x, value, i, "
+    .doc = "x with the elements that index reads replaced by value, which broadcasts and takes x's dtype: tensors are "
+           "x, value, i, "
            "j, ... Of repeated places the last value stays.\n"
-           "Gradient: for x the cotangent with zeros at the replaced places, for value the cotangent there (0 for a value that "
+           "Gradient: for x the cotangent with zeros at the replaced places, for value the cotangent there (0 for a "
+           "value that "
            "was replaced itself).",
     .samples = TD_SAMPLES{{"4,3; 2,3; 2", "axes=(0,)", -3, 2, "float64; float64; int64"},
                           {"4,3; -; 2; 2", "axes=(0, 1)", -3, 2, "float64; float64; int64; int64"},
-                          {"3,4,5; 3,4; 2,1; 3", "axes=(0, 2)", 0, 2, "float64; float64; int64; int64"}, TD_SAMPLES_END},
+                          {"3,4,5; 3,4; 2,1; 3", "axes=(0, 2)", 0, 2, "float64; float64; int64; int64"},
+                          TD_SAMPLES_END},
 };
 
 // ---- take ----
@@ -263,11 +276,15 @@ static const td_op take = {
     .kernel = take_kernel,
     .vjp = take_vjp,
     .saves = TD_SAVES_IN1,
-    .doc = "The slices of x at integer indices along axis; the index's shape takes the axis's place. Negative indices count from "
-           "the end, others out of range are an error.\nGradient: the cotangent, added up at the places that were read.",
+    .doc =
+        "The slices of x at integer indices along axis; the index's shape takes the axis's place. Negative indices "
+        "count from "
+        "the end, others out of range are an error.\nGradient: the cotangent, added up at the places that were read.",
     .example = "take(tensor([10, 20, 30]), tensor([2, 0, 0])).tolist()  # [30, 10, 10]",
-    .samples = TD_SAMPLES{{"4,3; 5", NULL, -3, 2, "float64; int64"}, {"2,4,3; 2,2", "axis=1", -3, 2, "float64; int64"},
-                          {"4,3; -", "axis=-1", -3, 2, "float64; int64"}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"4,3; 5", NULL, -3, 2, "float64; int64"},
+                          {"2,4,3; 2,2", "axis=1", -3, 2, "float64; int64"},
+                          {"4,3; -", "axis=-1", -3, 2, "float64; int64"},
+                          TD_SAMPLES_END},
 };
 
 // ---- gather ----
@@ -309,8 +326,8 @@ static int gather_check(td_infer *infer, const td_meta *x, const td_meta *index,
     return td_infer_fail(infer, TD_ERROR_SHAPE, "index has rank %d, the tensor has rank %d", index->rank, x->rank);
   for (int i = 0; i < x->rank; i++)
     if (i != axis && index->shape[i] > x->shape[i])
-      return td_infer_fail(infer, TD_ERROR_SHAPE, "axis %d: index has size %lld, the tensor has %lld", i, (long long)index->shape[i],
-                           (long long)x->shape[i]);
+      return td_infer_fail(infer, TD_ERROR_SHAPE, "axis %d: index has size %lld, the tensor has %lld", i,
+                           (long long)index->shape[i], (long long)x->shape[i]);
   return TD_OK;
 }
 
@@ -327,9 +344,9 @@ static int gather_kernel(const td_call *call) {
   int code = gather_walk(call, x, &call->in[1], take_axis(call->args, x->rank), &offsets);
   if (code) return code;
   switch (td_dtype_bytes(x->dtype)) {
-#define CASE(bytes, type)                                                                                              \
-  case bytes:                                                                                                          \
-    for (int64_t i = 0; i < out->size; i++) ((type *)out->data)[i] = ((const type *)x->data)[offsets[i]];              \
+#define CASE(bytes, type)                                                                                 \
+  case bytes:                                                                                             \
+    for (int64_t i = 0; i < out->size; i++) ((type *)out->data)[i] = ((const type *)x->data)[offsets[i]]; \
     break;
     CASE(1, uint8_t)
     CASE(2, uint16_t)
@@ -350,7 +367,8 @@ static int gather_vjp(td_rule *rule) {
   return TD_OK;
 }
 
-#define GATHER_AXIS {.name = "axis", .kind = TD_PARAM_AXIS, .required = true}
+#define GATHER_AXIS \
+  { .name = "axis", .kind = TD_PARAM_AXIS, .required = true }
 
 static const td_op gather = {
     .name = "gather",
@@ -362,11 +380,14 @@ static const td_op gather = {
     .kernel = gather_kernel,
     .vjp = gather_vjp,
     .saves = TD_SAVES_IN1,
-    .doc = "For each element of index the element of x at the same place, with its position along axis replaced by the index: "
+    .doc = "For each element of index the element of x at the same place, with its position along axis replaced by the "
+           "index: "
            "for axis 1 out[i, j] = x[i, index[i, j]]. The result has index's shape.\n"
            "Gradient: the cotangent, added up at the places that were read.",
     .example = "gather(tensor([[1, 2], [3, 4]]), tensor([[1], [0]]), axis=1).tolist()  # [[2], [3]]",
-    .samples = TD_SAMPLES{{"3,4; 3,2", "axis=1", -3, 2, "float64; int64"}, {"4,3; 5,2", "axis=0", -3, 2, "float64; int64"}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"3,4; 3,2", "axis=1", -3, 2, "float64; int64"},
+                          {"4,3; 5,2", "axis=0", -3, 2, "float64; int64"},
+                          TD_SAMPLES_END},
 };
 
 // ---- gather_adjoint ----
@@ -408,14 +429,18 @@ static int gather_adjoint_vjp(td_rule *rule) {
 
 static const td_op gather_adjoint = {
     .name = "gather_adjoint",
-    .params = {TD_X, TD_TENSOR_PARAM("index"), GATHER_AXIS, {.name = "shape", .kind = TD_PARAM_SHAPE, .required = true}},
+    .params = {TD_X,
+               TD_TENSOR_PARAM("index"),
+               GATHER_AXIS,
+               {.name = "shape", .kind = TD_PARAM_SHAPE, .required = true}},
     .kind = TD_KIND_INDEX,
     .flags = TD_HIDDEN,
     .infer = gather_adjoint_infer,
     .kernel = gather_adjoint_kernel,
     .vjp = gather_adjoint_vjp,
     .saves = TD_SAVES_IN1,
-    .doc = "Zeros of a shape, to which the elements of a floating x are added at the places that gather reads: its gradient.\n"
+    .doc = "Zeros of a shape, to which the elements of a floating x are added at the places that gather reads: its "
+           "gradient.\n"
            "Gradient: the cotangent, gathered.",
     .samples = TD_SAMPLES{{"3,2; 3,2", "axis=1, shape=(3, 4)", -3, 2, "float64; int64"}, TD_SAMPLES_END},
 };
@@ -436,8 +461,10 @@ static int one_hot_infer(td_infer *infer) {
   td_meta *out = &infer->out[0];
   if (td_dtype_category(index->dtype) != 1)
     return td_infer_fail(infer, TD_ERROR_DTYPE, "indices must be integers, not %s", td_dtype_name(index->dtype));
-  if (infer->args[0].i < 0) return td_infer_fail(infer, TD_ERROR_VALUE, "n is negative: %lld", (long long)infer->args[0].i);
-  if (index->rank == TD_RANK_MAX) return td_infer_fail(infer, TD_ERROR_SHAPE, "rank %d is the most that tensors can have", TD_RANK_MAX);
+  if (infer->args[0].i < 0)
+    return td_infer_fail(infer, TD_ERROR_VALUE, "n is negative: %lld", (long long)infer->args[0].i);
+  if (index->rank == TD_RANK_MAX)
+    return td_infer_fail(infer, TD_ERROR_SHAPE, "rank %d is the most that tensors can have", TD_RANK_MAX);
   *out = *index;
   out->shape[out->rank++] = infer->args[0].i;
   out->dtype = (uint8_t)infer->args[1].i;
@@ -457,8 +484,9 @@ static int one_hot_kernel(const td_call *call) {
   for (int64_t i = 0; i < index->size && !code; i++) {
     int64_t value = ((const int64_t *)flat.data)[i];
     if (value >= 0 && value < n) memcpy(out->data + (i * n + value) * bytes, &bits, (size_t)bytes);
-    else code = td_error_set(call->context, TD_ERROR_INDEX, "one_hot: element %lld is %lld, outside 0 to %lld", (long long)i,
-                             (long long)value, (long long)n - 1);
+    else
+      code = td_error_set(call->context, TD_ERROR_INDEX, "one_hot: element %lld is %lld, outside 0 to %lld",
+                          (long long)i, (long long)value, (long long)n - 1);
   }
   td_flat_close(&flat);
   return code;
@@ -466,7 +494,8 @@ static int one_hot_kernel(const td_call *call) {
 
 static const td_op one_hot = {
     .name = "one_hot",
-    .params = {TD_TENSOR_PARAM("index"), {.name = "n", .kind = TD_PARAM_INT, .required = true},
+    .params = {TD_TENSOR_PARAM("index"),
+               {.name = "n", .kind = TD_PARAM_INT, .required = true},
                {.name = "dtype", .kind = TD_PARAM_DTYPE, .fallback = TD_INT_DEFAULT(TD_FLOAT32)}},
     .kind = TD_KIND_INDEX,
     .flags = TD_HALF,
@@ -475,7 +504,11 @@ static const td_op one_hot = {
     .no_gradient = "integer input",
     .doc = "Rows of n zeros with a 1 at each index: [..., n]. An index outside 0 to n - 1 is an error.",
     .example = "one_hot(tensor([2, 0]), 3).tolist()  # [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]",
-    .samples = TD_SAMPLES{{"4", "n=3", 0, 2, "int64"}, {"2,2", "n=3, dtype=int64", 0, 2, "uint8"}, {"-", "n=3", 0, 2, "int64"}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"4", "n=3", 0, 2, "int64"},
+                          {"2,2", "n=3, dtype=int64", 0, 2, "uint8"},
+                          {"-", "n=3", 0, 2, "int64"},
+                          TD_SAMPLES_END},
 };
 
-const td_op *const td_family_index[] = {&index_op, &index_add, &index_put, &take, &gather, &gather_adjoint, &one_hot, NULL};
+const td_op *const td_family_index[] = {&index_op, &index_add,      &index_put, &take,
+                                        &gather,   &gather_adjoint, &one_hot,   NULL};

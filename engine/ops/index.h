@@ -10,6 +10,6 @@ int td_index_update_in_place(td_context *context, td_tensor *x, const td_tensor 
                              const int64_t *step, const int64_t *size);
 
 // Writes rank-d elements of bytes each from data (strides in elements) to out (strides in elements); apart from each other.
-void td_elements_place(char *out, const int64_t *out_strides, const char *data, const int64_t *strides, int bytes, int rank,
-                       const int64_t *shape);
+void td_elements_place(char *out, const int64_t *out_strides, const char *data, const int64_t *strides, int bytes,
+                       int rank, const int64_t *shape);
 #endif

@@ -6,8 +6,10 @@
 #include "engine/ops/index.h"
 #include "engine/ops/map.h"
 
-#define TENSORS_PARAM {.name = "tensors", .kind = TD_PARAM_TENSORS}
-#define AXIS_PARAM {.name = "axis", .kind = TD_PARAM_AXIS, .fallback = TD_INT_DEFAULT(0)}
+#define TENSORS_PARAM \
+  { .name = "tensors", .kind = TD_PARAM_TENSORS }
+#define AXIS_PARAM \
+  { .name = "axis", .kind = TD_PARAM_AXIS, .fallback = TD_INT_DEFAULT(0) }
 
 // ---- concat, stack ----
 
@@ -27,7 +29,8 @@ static int join_infer(td_infer *infer, int *axis, bool stacks) {
     const td_meta *in = &infer->in[i];
     out->dtype = td_dtype_promote(out->dtype, in->dtype);
     if (in->rank != first->rank)
-      return td_infer_fail(infer, TD_ERROR_SHAPE, "ranks differ: tensor 0 has %d, tensor %d has %d", first->rank, i, in->rank);
+      return td_infer_fail(infer, TD_ERROR_SHAPE, "ranks differ: tensor 0 has %d, tensor %d has %d", first->rank, i,
+                           in->rank);
     for (int d = 0; d < in->rank; d++)
       if (in->shape[d] != first->shape[d] && (stacks || d != *axis))
         return td_infer_fail(infer, TD_ERROR_SHAPE, "axis %d differs: tensor 0 has %lld, tensor %d has %lld", d,
@@ -48,7 +51,8 @@ static int stack_infer(td_infer *infer) {
   td_meta *out = &infer->out[0];
   int axis = 0, code = join_infer(infer, &axis, true);
   if (code) return code;
-  if (out->rank == TD_RANK_MAX) return td_infer_fail(infer, TD_ERROR_SHAPE, "rank %d is the most that tensors can have", TD_RANK_MAX);
+  if (out->rank == TD_RANK_MAX)
+    return td_infer_fail(infer, TD_ERROR_SHAPE, "rank %d is the most that tensors can have", TD_RANK_MAX);
   for (int i = out->rank; i > axis; i--) out->shape[i] = out->shape[i - 1];
   out->shape[axis] = infer->in_count;
   out->rank++;
@@ -66,7 +70,8 @@ static int join_kernel(const td_call *call) {
     int code = td_flat_open(call, &call->in[i], out->dtype, &flat);
     if (code) return code;
     int64_t part = call->in[i].size / outer * bytes;
-    for (int64_t o = 0; o < outer && part; o++) memcpy(out->data + o * run + filled, flat.data + o * part, (size_t)part);
+    for (int64_t o = 0; o < outer && part; o++)
+      memcpy(out->data + o * run + filled, flat.data + o * part, (size_t)part);
     filled += part;
     td_flat_close(&flat);
   }
@@ -98,7 +103,8 @@ static int stack_vjp(td_rule *rule) {
   for (int i = 0; i < rule->in_count; i++) {
     if (!rule->needs[i]) continue;
     start[axis] = i;
-    rule->din[i] = td_reshape(&rule->scope, td_slice_view(&rule->scope, c, start, step, size), rule->in_meta[i].rank, rule->in_meta[i].shape);
+    rule->din[i] = td_reshape(&rule->scope, td_slice_view(&rule->scope, c, start, step, size), rule->in_meta[i].rank,
+                              rule->in_meta[i].shape);
   }
   return TD_OK;
 }
@@ -128,7 +134,10 @@ static const td_op stack = {
     .vjp = stack_vjp,
     .doc = "Tensors of one shape behind each other along a new axis.\nGradient: each one's part of the cotangent.",
     .example = "stack([tensor([1, 2]), tensor([3, 4])], axis=1).tolist()  # [[1, 3], [2, 4]]",
-    .samples = TD_SAMPLES{{"2,3; 2,3", NULL, -2, 2, NULL}, {"2; 2; 2", "axis=-1", -2, 2, NULL}, {"-; -", NULL, -2, 2, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"2,3; 2,3", NULL, -2, 2, NULL},
+                          {"2; 2; 2", "axis=-1", -2, 2, NULL},
+                          {"-; -", NULL, -2, 2, NULL},
+                          TD_SAMPLES_END},
 };
 
 td_tensor *td_concat(td_scope *s, td_tensor *a, td_tensor *b, int64_t axis) {
@@ -143,12 +152,13 @@ static int pad_infer(td_infer *infer) {
   const td_meta *in = &infer->in[0];
   infer->out[0] = *in;
   if (before->count != in->rank || after->count != in->rank)
-    return td_infer_fail(infer, TD_ERROR_SHAPE, "%d sizes before and %d after for rank %d", before->count, after->count, in->rank);
+    return td_infer_fail(infer, TD_ERROR_SHAPE, "%d sizes before and %d after for rank %d", before->count, after->count,
+                         in->rank);
   for (int i = 0; i < in->rank; i++) {
     int64_t *size = &infer->out[0].shape[i];
     if (before->ints[i] < 0 || after->ints[i] < 0)
-      return td_infer_fail(infer, TD_ERROR_VALUE, "axis %d: sizes %lld and %lld must not be negative", i, (long long)before->ints[i],
-                           (long long)after->ints[i]);
+      return td_infer_fail(infer, TD_ERROR_VALUE, "axis %d: sizes %lld and %lld must not be negative", i,
+                           (long long)before->ints[i], (long long)after->ints[i]);
     if (__builtin_add_overflow(*size, before->ints[i], size) || __builtin_add_overflow(*size, after->ints[i], size))
       return td_infer_fail(infer, TD_ERROR_SHAPE, "axis %d becomes too long", i);
   }
@@ -160,7 +170,9 @@ static int pad_kernel(const td_call *call) {
   int64_t offset = 0;
   td_cast_run(out->data, out->dtype, &call->args[2].f, TD_FLOAT64, 0, out->size, false);
   for (int i = 0; i < out->rank; i++) offset += call->args[0].ints[i] * out->strides[i];
-  if (in->size) td_elements_place(out->data + offset * td_dtype_bytes(out->dtype), out->strides, in->data, in->strides, td_dtype_bytes(in->dtype), in->rank, in->shape);
+  if (in->size)
+    td_elements_place(out->data + offset * td_dtype_bytes(out->dtype), out->strides, in->data, in->strides,
+                      td_dtype_bytes(in->dtype), in->rank, in->shape);
   return TD_OK;
 }
 
@@ -174,16 +186,21 @@ static int pad_vjp(td_rule *rule) {
 
 static const td_op pad_constant = {
     .name = "pad_constant",
-    .params = {TD_X, {.name = "before", .kind = TD_PARAM_INTS, .required = true}, {.name = "after", .kind = TD_PARAM_INTS, .required = true},
+    .params = {TD_X,
+               {.name = "before", .kind = TD_PARAM_INTS, .required = true},
+               {.name = "after", .kind = TD_PARAM_INTS, .required = true},
                {.name = "value", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(0)}},
     .kind = TD_KIND_INDEX,
     .flags = TD_HALF,
     .infer = pad_infer,
     .kernel = pad_kernel,
     .vjp = pad_vjp,
-    .doc = "x in a frame of value: before[i] and after[i] elements along axis i.\nGradient: the cotangent without the frame.",
+    .doc = "x in a frame of value: before[i] and after[i] elements along axis i.\nGradient: the cotangent without the "
+           "frame.",
     .example = "pad_constant(tensor([1, 2]), (1,), (2,), 7).tolist()  # [7, 1, 2, 7, 7]",
-    .samples = TD_SAMPLES{{"2,3", "before=(1, 0), after=(0, 2), value=5.0", -2, 2, NULL}, {"-", "before=(), after=()", -2, 2, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"2,3", "before=(1, 0), after=(0, 2), value=5.0", -2, 2, NULL},
+                          {"-", "before=(), after=()", -2, 2, NULL},
+                          TD_SAMPLES_END},
 };
 
 // ---- tril, triu ----
@@ -217,21 +234,23 @@ static int triangle_vjp(td_rule *rule) {
   return TD_OK;
 }
 
-#define TRIANGLE(NAME, WORDS, EXAMPLE)                                                                                 \
-  static const td_op NAME = {                                                                                          \
-      .name = #NAME,                                                                                                   \
-      .params = {TD_X, {.name = "k", .kind = TD_PARAM_INT, .fallback = TD_INT_DEFAULT(0)}},                            \
-      .kind = TD_KIND_INDEX,                                                                                           \
-      .flags = TD_LINEAR | TD_HALF,                                                                                    \
-      .method = true,                                                                                                  \
-      .infer = triangle_infer,                                                                                         \
-      .kernel = NAME##_kernel,                                                                                         \
-      .vjp = triangle_vjp,                                                                                             \
-      .doc = "The matrices of the last two axes with zeros " WORDS " their k-th diagonal.\n"                           \
-             "Gradient: the same triangle of the cotangent.",                                                          \
-      .example = EXAMPLE,                                                                                              \
-      .samples = TD_SAMPLES{{"3,4", NULL, -2, 2, NULL}, {"2,3,3", "k=1", -2, 2, NULL}, {"4,3", "k=-2", -2, 2, NULL},   \
-                            TD_SAMPLES_END},                                                                           \
+#define TRIANGLE(NAME, WORDS, EXAMPLE)                                                       \
+  static const td_op NAME = {                                                                \
+      .name = #NAME,                                                                         \
+      .params = {TD_X, {.name = "k", .kind = TD_PARAM_INT, .fallback = TD_INT_DEFAULT(0)}},  \
+      .kind = TD_KIND_INDEX,                                                                 \
+      .flags = TD_LINEAR | TD_HALF,                                                          \
+      .method = true,                                                                        \
+      .infer = triangle_infer,                                                               \
+      .kernel = NAME##_kernel,                                                               \
+      .vjp = triangle_vjp,                                                                   \
+      .doc = "The matrices of the last two axes with zeros " WORDS " their k-th diagonal.\n" \
+             "Gradient: the same triangle of the cotangent.",                                \
+      .example = EXAMPLE,                                                                    \
+      .samples = TD_SAMPLES{{"3,4", NULL, -2, 2, NULL},                                      \
+                            {"2,3,3", "k=1", -2, 2, NULL},                                   \
+                            {"4,3", "k=-2", -2, 2, NULL},                                    \
+                            TD_SAMPLES_END},                                                 \
   };
 TRIANGLE(tril, "above", "tril(tensor([[1, 2], [3, 4]])).tolist()  # [[1, 0], [3, 4]]")
 TRIANGLE(triu, "below", "triu(tensor([[1, 2], [3, 4]])).tolist()  # [[1, 2], [0, 4]]")

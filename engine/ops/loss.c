@@ -12,7 +12,8 @@
 
 enum { MEAN, SUM, NONE };
 static const char *const reductions[] = {"mean", "sum", "none", NULL};
-#define REDUCTION_PARAM {.name = "reduction", .kind = TD_PARAM_CHOICE, .fallback = TD_INT_DEFAULT(MEAN), .choices = reductions}
+#define REDUCTION_PARAM \
+  { .name = "reduction", .kind = TD_PARAM_CHOICE, .fallback = TD_INT_DEFAULT(MEAN), .choices = reductions }
 
 TD_LINES(float, single)
 TD_LINES(double, twofold)
@@ -21,7 +22,9 @@ static int class_axis(int rank) { return rank > 1 ? 1 : 0; }
 
 // ---- shapes ----
 
-static bool same_shape(const td_meta *a, const td_meta *b) { return td_shape_equal(a->rank, a->shape, b->rank, b->shape); }
+static bool same_shape(const td_meta *a, const td_meta *b) {
+  return td_shape_equal(a->rank, a->shape, b->rank, b->shape);
+}
 
 static void without_axis(const td_meta *in, int axis, td_meta *out) {
   out->rank = 0;
@@ -52,8 +55,10 @@ static int cross_entropy_check(td_infer *infer) {
   const td_meta *input = &infer->in[0], *target = &infer->in[1];
   td_meta labels;
   if (!td_dtype_is_float(input->dtype)) {
-    int code = td_infer_fail(infer, TD_ERROR_DTYPE, "input holds logits and must be floating, not %s", td_dtype_name(input->dtype));
-    td_error_hint(infer->context, td_dtype_is_float(target->dtype) ? "the order is (input, target): swap them" : "cast it: input.astype(float32)");
+    int code = td_infer_fail(infer, TD_ERROR_DTYPE, "input holds logits and must be floating, not %s",
+                             td_dtype_name(input->dtype));
+    td_error_hint(infer->context, td_dtype_is_float(target->dtype) ? "the order is (input, target): swap them"
+                                                                   : "cast it: input.astype(float32)");
     return code;
   }
   if (!input->rank) return td_infer_fail(infer, TD_ERROR_SHAPE, "input is 0-d; it needs an axis of classes");
@@ -76,44 +81,44 @@ typedef struct entropy {
   bool single, labelled;
   int64_t lines, classes, ignore, counted; // counted: lines that are not ignored
   td_flat input, labels, probabilities;
-  double *losses;          // one for each line
-  const double *weights;   // one for each line: its cotangent
-  char *gradient;          // lines x classes
+  double *losses; // one for each line
+  const double *weights; // one for each line: its cotangent
+  char *gradient; // lines x classes
 } entropy;
 
-#define ENTROPY(T, name)                                                                                               \
-  static double name##_loss(const entropy *e, int64_t line) {                                                          \
-    const T *x = (const T *)e->input.data + line * e->classes;                                                         \
-    int64_t label = e->labelled ? ((const int64_t *)e->labels.data)[line] : 0;                                         \
-    if (e->labelled && label == e->ignore) return 0;                                                                   \
-    T largest = name##_largest(x, e->classes);                                                                         \
-    double rest = log(name##_exponentials(x, e->classes, largest, NULL)), loss = 0;                                    \
-    if (e->labelled) return rest - ((double)x[label] - (double)largest);                                               \
-    const T *p = (const T *)e->probabilities.data + line * e->classes;                                                 \
-    for (int64_t i = 0; i < e->classes; i++)                                                                           \
-      if (p[i] != 0) loss += (double)p[i] * (rest - ((double)x[i] - (double)largest));                                 \
-    return loss;                                                                                                       \
-  }                                                                                                                    \
-  static void name##_gradient(const entropy *e, int64_t line) {                                                        \
-    const T *x = (const T *)e->input.data + line * e->classes;                                                         \
-    T *out = (T *)e->gradient + line * e->classes;                                                                     \
-    int64_t label = e->labelled ? ((const int64_t *)e->labels.data)[line] : 0;                                         \
-    double weight = e->weights[line], total = 0;                                                                       \
-    if (weight == 0 || (e->labelled && label == e->ignore)) {                                                          \
-      memset(out, 0, (size_t)e->classes * sizeof(T));                                                                  \
-      return;                                                                                                          \
-    }                                                                                                                  \
-    const T *p = e->labelled ? NULL : (const T *)e->probabilities.data + line * e->classes;                            \
-    for (int64_t i = 0; p && i < e->classes; i++) total += (double)p[i];                                               \
-    double sum = name##_exponentials(x, e->classes, name##_largest(x, e->classes), out);                               \
-    double scale = weight * (p ? total : 1) / sum;                                                                     \
-    if (p)                                                                                                             \
-      for (int64_t i = 0; i < e->classes; i++) out[i] = (T)((double)out[i] * scale - (double)p[i] * weight);           \
-    else {                                                                                                             \
-      double at = (double)out[label] * scale - weight;                                                                 \
-      for (int64_t i = 0; i < e->classes; i++) out[i] = (T)((double)out[i] * scale);                                   \
-      out[label] = (T)at;                                                                                              \
-    }                                                                                                                  \
+#define ENTROPY(T, name)                                                                                     \
+  static double name##_loss(const entropy *e, int64_t line) {                                                \
+    const T *x = (const T *)e->input.data + line * e->classes;                                               \
+    int64_t label = e->labelled ? ((const int64_t *)e->labels.data)[line] : 0;                               \
+    if (e->labelled && label == e->ignore) return 0;                                                         \
+    T largest = name##_largest(x, e->classes);                                                               \
+    double rest = log(name##_exponentials(x, e->classes, largest, NULL)), loss = 0;                          \
+    if (e->labelled) return rest - ((double)x[label] - (double)largest);                                     \
+    const T *p = (const T *)e->probabilities.data + line * e->classes;                                       \
+    for (int64_t i = 0; i < e->classes; i++)                                                                 \
+      if (p[i] != 0) loss += (double)p[i] * (rest - ((double)x[i] - (double)largest));                       \
+    return loss;                                                                                             \
+  }                                                                                                          \
+  static void name##_gradient(const entropy *e, int64_t line) {                                              \
+    const T *x = (const T *)e->input.data + line * e->classes;                                               \
+    T *out = (T *)e->gradient + line * e->classes;                                                           \
+    int64_t label = e->labelled ? ((const int64_t *)e->labels.data)[line] : 0;                               \
+    double weight = e->weights[line], total = 0;                                                             \
+    if (weight == 0 || (e->labelled && label == e->ignore)) {                                                \
+      memset(out, 0, (size_t)e->classes * sizeof(T));                                                        \
+      return;                                                                                                \
+    }                                                                                                        \
+    const T *p = e->labelled ? NULL : (const T *)e->probabilities.data + line * e->classes;                  \
+    for (int64_t i = 0; p && i < e->classes; i++) total += (double)p[i];                                     \
+    double sum = name##_exponentials(x, e->classes, name##_largest(x, e->classes), out);                     \
+    double scale = weight * (p ? total : 1) / sum;                                                           \
+    if (p)                                                                                                   \
+      for (int64_t i = 0; i < e->classes; i++) out[i] = (T)((double)out[i] * scale - (double)p[i] * weight); \
+    else {                                                                                                   \
+      double at = (double)out[label] * scale - weight;                                                       \
+      for (int64_t i = 0; i < e->classes; i++) out[i] = (T)((double)out[i] * scale);                         \
+      out[label] = (T)at;                                                                                    \
+    }                                                                                                        \
   }
 ENTROPY(float, single)
 ENTROPY(double, twofold)
@@ -127,8 +132,9 @@ static int label_fail(const td_call *call, const entropy *e, int64_t line, int64
   }
   td_text text = {0};
   td_shape_print(&text, target->rank, index);
-  int code = td_error_set(call->context, TD_ERROR_INDEX, "cross_entropy: label %lld at index %s is out of range for %lld classes",
-                          (long long)label, text.data ? text.data : "", (long long)e->classes);
+  int code = td_error_set(call->context, TD_ERROR_INDEX,
+                          "cross_entropy: label %lld at index %s is out of range for %lld classes", (long long)label,
+                          text.data ? text.data : "", (long long)e->classes);
   td_text_clear(&text);
   if (label == e->classes) td_error_hint(call->context, "labels count from 0");
   return code;
@@ -163,7 +169,8 @@ static int open_lines(const td_call *call, int input, uint8_t dtype, td_flat *fl
 static int entropy_open(const td_call *call, entropy *e) {
   const td_view *input = &call->in[0], *target = &call->in[1];
   uint8_t dtype = input->dtype;
-  *e = (entropy){.single = dtype == TD_FLOAT32, .labelled = target->rank < input->rank, .ignore = call->args[1].i, .lines = 1};
+  *e = (entropy){
+      .single = dtype == TD_FLOAT32, .labelled = target->rank < input->rank, .ignore = call->args[1].i, .lines = 1};
   e->classes = input->shape[class_axis(input->rank)];
   for (int i = 0; i < input->rank; i++)
     if (i != class_axis(input->rank)) e->lines *= input->shape[i];
@@ -269,7 +276,8 @@ static int adjoint_kernel(const td_call *call) {
 // ---- gradients ----
 
 // The cotangent of each line, as a tensor that broadcasts against the input.
-static td_tensor *line_weights(td_scope *s, const td_tensor *input, td_tensor *target, td_tensor *c, const td_arg *args) {
+static td_tensor *line_weights(td_scope *s, const td_tensor *input, td_tensor *target, td_tensor *c,
+                               const td_arg *args) {
   td_meta lines = {.rank = input->rank};
   int axis = class_axis(input->rank);
   int64_t count = 1;
@@ -322,7 +330,8 @@ static int adjoint_vjp(td_rule *rule) {
   return TD_OK;
 }
 
-#define ENTROPY_ARGS REDUCTION_PARAM, {.name = "ignore_index", .kind = TD_PARAM_INT, .fallback = TD_INT_DEFAULT(-100)}
+#define ENTROPY_ARGS \
+  REDUCTION_PARAM, { .name = "ignore_index", .kind = TD_PARAM_INT, .fallback = TD_INT_DEFAULT(-100) }
 
 static const td_op cross_entropy = {
     .name = "cross_entropy",
@@ -333,15 +342,19 @@ static const td_op cross_entropy = {
     .vjp = cross_entropy_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
     .doc = "Cross entropy of logits: -log(softmax(input)[label]) for each example, averaged, summed or as it is.\n"
-           "input: [N, C] (or [C], or [N, C, ...]: classes on axis 1). target: integer labels [N], or one-hot rows or class "
-           "probabilities [N, C].\nLabels equal to ignore_index don't count; when all are ignored the mean is 0, with a warning.\n"
+           "input: [N, C] (or [C], or [N, C, ...]: classes on axis 1). target: integer labels [N], or one-hot rows or "
+           "class "
+           "probabilities [N, C].\nLabels equal to ignore_index don't count; when all are ignored the mean is 0, with "
+           "a warning.\n"
            "Gradient: (softmax(input) - target) / N.",
     .example = "round(cross_entropy(tensor([[1., 2., 3.]]), tensor([2])).item(), 5)  # 0.40761",
-    .samples = TD_SAMPLES{{"3,4; 3", NULL, 0, 3, "float64; int64"}, {"3,4; 3,4", NULL, 0.1, 1, NULL},
+    .samples = TD_SAMPLES{{"3,4; 3", NULL, 0, 3, "float64; int64"},
+                          {"3,4; 3,4", NULL, 0.1, 1, NULL},
                           {"3,4; 3", "reduction=\"none\", ignore_index=1", 0, 3, "float64; int64"},
                           {"4; -", "reduction=\"sum\"", 0, 3, "float64; int64"},
                           {"2,4,3; 2,3", NULL, 0, 3, "float64; int64"},
-                          {"2,4,3; 2,4,3", "reduction=\"none\"", 0.1, 1, NULL}, TD_SAMPLES_END},
+                          {"2,4,3; 2,4,3", "reduction=\"none\"", 0.1, 1, NULL},
+                          TD_SAMPLES_END},
 };
 
 static const td_op cross_entropy_adjoint = {
@@ -353,9 +366,12 @@ static const td_op cross_entropy_adjoint = {
     .kernel = adjoint_kernel,
     .vjp = adjoint_vjp,
     .saves = TD_SAVES_INPUTS,
-    .doc = "Gradient of cross_entropy in its input: cotangent (softmax(input) - target), divided by the number of examples "
+    .doc = "Gradient of cross_entropy in its input: cotangent (softmax(input) - target), divided by the number of "
+           "examples "
            "where the loss is their mean.\nGradient: by softmax's.",
-    .samples = TD_SAMPLES{{"3,4; 3; -", NULL, 0, 3, "float64; int64; float64"}, {"3,4; 3,4; 3", "reduction=\"none\"", 0.1, 1, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"3,4; 3; -", NULL, 0, 3, "float64; int64; float64"},
+                          {"3,4; 3,4; 3", "reduction=\"none\"", 0.1, 1, NULL},
+                          TD_SAMPLES_END},
 };
 
 static td_tensor *adjoint(td_scope *s, td_tensor *input, td_tensor *target, td_tensor *c, const td_arg *args) {
@@ -378,8 +394,8 @@ static int mse_mismatch(td_infer *infer) {
   td_text_clear(&text);
   td_shape_print(&text, input->rank, input->shape);
   if (td_shape_size(input->rank, input->shape) == td_shape_size(target->rank, target->shape) && text.data)
-    td_error_hint(infer->context, "target.reshape((%.*s%s)) fits; broadcast=True compares all pairs", (int)text.length - 2,
-                  text.data + 1, input->rank == 1 ? "," : "");
+    td_error_hint(infer->context, "target.reshape((%.*s%s)) fits; broadcast=True compares all pairs",
+                  (int)text.length - 2, text.data + 1, input->rank == 1 ? "," : "");
   else td_error_hint(infer->context, "broadcast=True repeats the smaller one");
   td_text_clear(&text);
   return code;
@@ -401,24 +417,24 @@ typedef struct squares {
   bool single;
   int64_t size;
   const char *input, *target;
-  char *out;               // one for each element, or NULL
-  double *sums;            // one for each block
+  char *out; // one for each element, or NULL
+  double *sums; // one for each block
 } squares;
 
-#define SQUARES(T, name)                                                                                               \
-  TD_CLONES static double name##_squares(const T *a, const T *b, T *out, int64_t n) {                                  \
-    enum { LANES = 8 };                                                                                                \
-    double sums[LANES] = {0}, sum = 0;                                                                                 \
-    int64_t i = 0;                                                                                                     \
-    for (; out && i < n; i++) out[i] = (a[i] - b[i]) * (a[i] - b[i]);                                                  \
-    for (; i + LANES <= n; i += LANES)                                                                                 \
-      for (int l = 0; l < LANES; l++) {                                                                                \
-        double d = (double)a[i + l] - (double)b[i + l];                                                                \
-        sums[l] += d * d;                                                                                              \
-      }                                                                                                                \
-    for (; i < n; i++) sum += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);                           \
-    for (int l = 0; l < LANES; l++) sum += sums[l];                                                                    \
-    return sum;                                                                                                        \
+#define SQUARES(T, name)                                                                     \
+  TD_CLONES static double name##_squares(const T *a, const T *b, T *out, int64_t n) {        \
+    enum { LANES = 8 };                                                                      \
+    double sums[LANES] = {0}, sum = 0;                                                       \
+    int64_t i = 0;                                                                           \
+    for (; out && i < n; i++) out[i] = (a[i] - b[i]) * (a[i] - b[i]);                        \
+    for (; i + LANES <= n; i += LANES)                                                       \
+      for (int l = 0; l < LANES; l++) {                                                      \
+        double d = (double)a[i + l] - (double)b[i + l];                                      \
+        sums[l] += d * d;                                                                    \
+      }                                                                                      \
+    for (; i < n; i++) sum += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]); \
+    for (int l = 0; l < LANES; l++) sum += sums[l];                                          \
+    return sum;                                                                              \
   }
 SQUARES(float, single)
 SQUARES(double, twofold)
@@ -428,9 +444,11 @@ static void square_blocks(void *argument, int64_t first, int64_t last) {
   for (int64_t b = first; b < last; b++) {
     int64_t at = b * BLOCK, n = w->size - at < BLOCK ? w->size - at : BLOCK;
     if (w->single)
-      w->sums[b] = single_squares((const float *)w->input + at, (const float *)w->target + at, w->out ? (float *)w->out + at : NULL, n);
+      w->sums[b] = single_squares((const float *)w->input + at, (const float *)w->target + at,
+                                  w->out ? (float *)w->out + at : NULL, n);
     else
-      w->sums[b] = twofold_squares((const double *)w->input + at, (const double *)w->target + at, w->out ? (double *)w->out + at : NULL, n);
+      w->sums[b] = twofold_squares((const double *)w->input + at, (const double *)w->target + at,
+                                   w->out ? (double *)w->out + at : NULL, n);
   }
 }
 
@@ -480,7 +498,9 @@ static int mse_vjp(td_rule *rule) { // 2 (input - target) c, divided by the numb
 
 static const td_op mse_loss = {
     .name = "mse_loss",
-    .params = {TD_TENSOR_PARAM("input"), TD_TENSOR_PARAM("target"), REDUCTION_PARAM,
+    .params = {TD_TENSOR_PARAM("input"),
+               TD_TENSOR_PARAM("target"),
+               REDUCTION_PARAM,
                {.name = "broadcast", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(0)}},
     .kind = TD_KIND_OPAQUE,
     .infer = mse_infer,
@@ -488,11 +508,15 @@ static const td_op mse_loss = {
     .vjp = mse_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
     .doc = "Squared differences of input and target, averaged, summed or as they are.\n"
-           "Shapes that differ are an error, because (n, 1) and (n,) would compare all pairs; broadcast=True asks for that.\n"
+           "Shapes that differ are an error, because (n, 1) and (n,) would compare all pairs; broadcast=True asks for "
+           "that.\n"
            "Gradient: 2 (input - target) / n for the mean.",
     .example = "mse_loss(tensor([1., 2.]), tensor([1., 4.])).item()  # 2.0",
-    .samples = TD_SAMPLES{{"2,3; 2,3", NULL, -2, 2, NULL}, {"2,3; 2,3", "reduction=\"none\"", -2, 2, NULL},
-                          {"3,1; 3", "broadcast=True, reduction=\"sum\"", -2, 2, NULL}, {"3,1; 3", "broadcast=True", -2, 2, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"2,3; 2,3", NULL, -2, 2, NULL},
+                          {"2,3; 2,3", "reduction=\"none\"", -2, 2, NULL},
+                          {"3,1; 3", "broadcast=True, reduction=\"sum\"", -2, 2, NULL},
+                          {"3,1; 3", "broadcast=True", -2, 2, NULL},
+                          TD_SAMPLES_END},
 };
 
 const td_op *const td_family_loss[] = {&cross_entropy, &cross_entropy_adjoint, &mse_loss, NULL};

@@ -24,11 +24,14 @@ static void matrix_of(const td_meta *meta, bool left, int64_t *rows, int64_t *co
 static int matmul_mismatch(td_infer *infer, int64_t left, int64_t right) {
   const td_meta *a = &infer->in[0], *b = &infer->in[1];
   int64_t a_rows, a_columns, b_rows, b_columns;
-  int code = td_infer_fail(infer, TD_ERROR_SHAPE, "inner sizes differ: %lld and %lld", (long long)left, (long long)right);
+  int code =
+      td_infer_fail(infer, TD_ERROR_SHAPE, "inner sizes differ: %lld and %lld", (long long)left, (long long)right);
   matrix_of(a, true, &a_rows, &a_columns);
   matrix_of(b, false, &b_rows, &b_columns);
-  if (b->rank >= 2 && b_columns == a_columns) td_error_hint(infer->context, "b.%s fits", b->rank == 2 ? "T" : "swapaxes(-1, -2)");
-  else if (a->rank >= 2 && a_rows == b_rows) td_error_hint(infer->context, "a.%s fits", a->rank == 2 ? "T" : "swapaxes(-1, -2)");
+  if (b->rank >= 2 && b_columns == a_columns)
+    td_error_hint(infer->context, "b.%s fits", b->rank == 2 ? "T" : "swapaxes(-1, -2)");
+  else if (a->rank >= 2 && a_rows == b_rows)
+    td_error_hint(infer->context, "a.%s fits", a->rank == 2 ? "T" : "swapaxes(-1, -2)");
   else if (a->rank >= 2 && b->rank >= 2 && b_columns == a_rows) td_error_hint(infer->context, "b @ a fits");
   return code;
 }
@@ -59,7 +62,7 @@ static int matmul_infer(td_infer *infer) {
 
 // ---- kernel ----
 
-typedef struct operand {   // matrices that td_gemm can read
+typedef struct operand { // matrices that td_gemm can read
   const char *data;
   bool transposed;
   int64_t leading;
@@ -70,7 +73,7 @@ typedef struct operand {   // matrices that td_gemm can read
 typedef struct batch {
   td_pool *pool;
   uint8_t dtype;
-  int rank;                // batch axes
+  int rank; // batch axes
   int64_t shape[TD_RANK_MAX], count, m, n, k, per_chunk;
   operand a, b;
   char *out;
@@ -123,7 +126,8 @@ static int operand_open(const td_call *call, const td_view *view, bool left, bat
   }
   o->data = v.data;
   o->transposed = reading == 2;
-  o->leading = reading == 2 ? leading_of(v.strides[v.rank - 1], columns, rows) : leading_of(v.strides[v.rank - 2], rows, columns);
+  o->leading = reading == 2 ? leading_of(v.strides[v.rank - 1], columns, rows)
+                            : leading_of(v.strides[v.rank - 2], rows, columns);
   for (int i = 0; i < w->rank; i++) {
     int from = i - (w->rank - batch_rank);
     o->strides[i] = from < 0 || v.shape[from] == 1 ? 0 : v.strides[from];
@@ -138,8 +142,8 @@ static void batch_product(batch *w, int64_t index) {
     at_b += rest % w->shape[i] * w->b.strides[i];
     rest /= w->shape[i];
   }
-  if (!td_gemm(w->pool, w->dtype, w->a.transposed, w->b.transposed, w->m, w->n, w->k, w->a.data + at_a * bytes, w->a.leading,
-               w->b.data + at_b * bytes, w->b.leading, w->out + index * w->m * w->n * bytes, w->n))
+  if (!td_gemm(w->pool, w->dtype, w->a.transposed, w->b.transposed, w->m, w->n, w->k, w->a.data + at_a * bytes,
+               w->a.leading, w->b.data + at_b * bytes, w->b.leading, w->out + index * w->m * w->n * bytes, w->n))
     atomic_store(&w->failed, true);
 }
 
@@ -248,16 +252,24 @@ static const td_op matmul = {
     .vjp = matmul_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
     .doc = "Product of matrices, a @ b: [..., m, k] times [..., k, n] gives [..., m, n].\n"
-           "A 1-d operand is a row on the left and a column on the right, and its axis is dropped from the result. Axes before "
+           "A 1-d operand is a row on the left and a column on the right, and its axis is dropped from the result. "
+           "Axes before "
            "the last two are batches and broadcast.\n"
            "Gradient with cotangent c: c @ b.T for a, a.T @ c for b, summed over axes that were broadcast.",
     .example = "matmul(tensor([[1., 2.], [3., 4.]]), tensor([10., 1.])).tolist()  # [12.0, 34.0]",
     .source = "NumPy's matmul",
-    .samples = TD_SAMPLES{{"3,4; 4,2", NULL, -2, 2, NULL}, {"4; 4", NULL, -2, 2, NULL}, {"3,4; 4", NULL, -2, 2, NULL},
-                          {"4; 4,3", NULL, -2, 2, NULL}, {"2,3,4; 4,2", NULL, -2, 2, NULL},
-                          {"2,1,3,4; 3,4,2", NULL, -2, 2, NULL}, {"2,3,4; 4", NULL, -2, 2, NULL},
-                          {"4; 2,4,3", NULL, -2, 2, NULL}, {"3,0; 0,2", NULL, -2, 2, NULL}, {"0,4; 4,2", NULL, -2, 2, NULL},
-                          {"3,4; 4,2", NULL, -9, 9, "int64; int64"}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"3,4; 4,2", NULL, -2, 2, NULL},
+                          {"4; 4", NULL, -2, 2, NULL},
+                          {"3,4; 4", NULL, -2, 2, NULL},
+                          {"4; 4,3", NULL, -2, 2, NULL},
+                          {"2,3,4; 4,2", NULL, -2, 2, NULL},
+                          {"2,1,3,4; 3,4,2", NULL, -2, 2, NULL},
+                          {"2,3,4; 4", NULL, -2, 2, NULL},
+                          {"4; 2,4,3", NULL, -2, 2, NULL},
+                          {"3,0; 0,2", NULL, -2, 2, NULL},
+                          {"0,4; 4,2", NULL, -2, 2, NULL},
+                          {"3,4; 4,2", NULL, -9, 9, "int64; int64"},
+                          TD_SAMPLES_END},
 };
 
 td_tensor *td_matmul(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_apply(s, &matmul, NULL, 2, a, b); }

@@ -10,9 +10,12 @@
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
 
-#define SHAPE_PARAM {.name = "shape", .kind = TD_PARAM_SHAPE, .required = true}
-#define FLOAT_PARAM(text, standard) {.name = text, .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(standard)}
-#define DTYPE_PARAM(standard) {.name = "dtype", .kind = TD_PARAM_DTYPE, .fallback = TD_INT_DEFAULT(standard)}
+#define SHAPE_PARAM \
+  { .name = "shape", .kind = TD_PARAM_SHAPE, .required = true }
+#define FLOAT_PARAM(text, standard) \
+  { .name = text, .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(standard) }
+#define DTYPE_PARAM(standard) \
+  { .name = "dtype", .kind = TD_PARAM_DTYPE, .fallback = TD_INT_DEFAULT(standard) }
 static const char drawn[] = "drawn at random";
 
 enum { COST = 16 }; // of a block, in units of td_ranges_run
@@ -20,10 +23,10 @@ enum { COST = 16 }; // of a block, in units of td_ranges_run
 typedef struct draw {
   uint64_t seed, counter;
   td_view out;
-  double a, b;             // mean and std, or low and width
+  double a, b; // mean and std, or low and width
   int64_t low;
   uint64_t range;
-  const char *in;          // probabilities, or what dropout drops from
+  const char *in; // probabilities, or what dropout drops from
   uint8_t *mask;
 } draw;
 
@@ -41,7 +44,8 @@ static int shape_infer(td_infer *infer, uint8_t dtype) {
   const td_arg *shape = &infer->args[0];
   infer->out[0] = (td_meta){.dtype = dtype, .rank = (uint8_t)shape->count};
   for (int i = 0; i < shape->count; i++) {
-    if (shape->ints[i] < 0) return td_infer_fail(infer, TD_ERROR_VALUE, "size of axis %d is negative: %lld", i, (long long)shape->ints[i]);
+    if (shape->ints[i] < 0)
+      return td_infer_fail(infer, TD_ERROR_VALUE, "size of axis %d is negative: %lld", i, (long long)shape->ints[i]);
     infer->out[0].shape[i] = shape->ints[i];
   }
   return TD_OK;
@@ -49,7 +53,8 @@ static int shape_infer(td_infer *infer, uint8_t dtype) {
 
 static int floating_infer(td_infer *infer) {
   uint8_t dtype = (uint8_t)infer->args[3].i;
-  if (!td_dtype_is_float(dtype)) return td_infer_fail(infer, TD_ERROR_DTYPE, "dtype must be floating, not %s", td_dtype_name(dtype));
+  if (!td_dtype_is_float(dtype))
+    return td_infer_fail(infer, TD_ERROR_DTYPE, "dtype must be floating, not %s", td_dtype_name(dtype));
   return shape_infer(infer, dtype);
 }
 
@@ -108,10 +113,13 @@ static const td_op random_normal = {
     .infer = normal_infer,
     .kernel = normal_kernel,
     .no_gradient = drawn,
-    .doc = "Normally distributed numbers. The same seed gives the same numbers, whatever the size and the number of threads.",
+    .doc = "Normally distributed numbers. The same seed gives the same numbers, whatever the size and the number of "
+           "threads.",
     .example = "random_normal((2, 3)).shape  # (2, 3)",
     .source = "Philox 4x32-10 (Salmon et al., 2011); Box and Muller (1958)",
-    .samples = TD_SAMPLES{{"", "shape=(2, 3)", 0, 1, NULL}, {"", "shape=(5,), mean=1.0, std=0.5, dtype=float64", 0, 1, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"", "shape=(2, 3)", 0, 1, NULL},
+                          {"", "shape=(5,), mean=1.0, std=0.5, dtype=float64", 0, 1, NULL},
+                          TD_SAMPLES_END},
 };
 
 // ---- uniform ----
@@ -153,11 +161,14 @@ static const td_op random_uniform = {
     .infer = floating_infer,
     .kernel = uniform_kernel,
     .no_gradient = drawn,
-    .doc = "Numbers spread evenly over [low, high). The same seed gives the same numbers, whatever the size and the number of "
+    .doc = "Numbers spread evenly over [low, high). The same seed gives the same numbers, whatever the size and the "
+           "number of "
            "threads.",
     .example = "random_uniform(4, 2., 3.).shape  # (4,)",
     .source = "Philox 4x32-10 (Salmon et al., 2011)",
-    .samples = TD_SAMPLES{{"", "shape=(2, 3)", 0, 1, NULL}, {"", "shape=(5,), low=-1.0, high=1.0, dtype=float64", 0, 1, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"", "shape=(2, 3)", 0, 1, NULL},
+                          {"", "shape=(5,), low=-1.0, high=1.0, dtype=float64", 0, 1, NULL},
+                          TD_SAMPLES_END},
 };
 
 // ---- integers ----
@@ -182,13 +193,15 @@ static void integers(void *argument, int64_t first, int64_t last) {
 static int randint_infer(td_infer *infer) {
   const td_arg *low = &infer->args[0], *high = &infer->args[1], *shape = &infer->args[2];
   if (high->i <= low->i) {
-    int code = td_infer_fail(infer, TD_ERROR_VALUE, "no integer is in [%lld, %lld)", (long long)low->i, (long long)high->i);
+    int code =
+        td_infer_fail(infer, TD_ERROR_VALUE, "no integer is in [%lld, %lld)", (long long)low->i, (long long)high->i);
     td_error_hint(infer->context, "the order is (low, high, shape)");
     return code;
   }
   infer->out[0] = (td_meta){.dtype = TD_INT64, .rank = (uint8_t)shape->count};
   for (int i = 0; i < shape->count; i++) {
-    if (shape->ints[i] < 0) return td_infer_fail(infer, TD_ERROR_VALUE, "size of axis %d is negative: %lld", i, (long long)shape->ints[i]);
+    if (shape->ints[i] < 0)
+      return td_infer_fail(infer, TD_ERROR_VALUE, "size of axis %d is negative: %lld", i, (long long)shape->ints[i]);
     infer->out[0].shape[i] = shape->ints[i];
   }
   return TD_OK;
@@ -203,14 +216,18 @@ static int randint_kernel(const td_call *call) {
 
 static const td_op random_randint = {
     .name = "random_randint",
-    .params = {{.name = "low", .kind = TD_PARAM_INT, .required = true}, {.name = "high", .kind = TD_PARAM_INT, .required = true}, SHAPE_PARAM},
+    .params = {{.name = "low", .kind = TD_PARAM_INT, .required = true},
+               {.name = "high", .kind = TD_PARAM_INT, .required = true},
+               SHAPE_PARAM},
     .kind = TD_KIND_RANDOM,
     .infer = randint_infer,
     .kernel = randint_kernel,
     .no_gradient = drawn,
     .doc = "Integers spread evenly over low to high - 1, as int64.",
     .example = "random_randint(3, 4, 2).tolist()  # [3, 3]",
-    .samples = TD_SAMPLES{{"", "low=-3, high=5, shape=(2, 3)", 0, 1, NULL}, {"", "low=0, high=2, shape=()", 0, 1, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"", "low=-3, high=5, shape=(2, 3)", 0, 1, NULL},
+                          {"", "low=0, high=2, shape=()", 0, 1, NULL},
+                          TD_SAMPLES_END},
 };
 
 // ---- permutation: Fisher and Yates, from the end ----
@@ -270,7 +287,8 @@ static void bernoulli_blocks(void *argument, int64_t first, int64_t last) {
 static int bernoulli_infer(td_infer *infer) {
   infer->out[0] = infer->in[0];
   if (td_dtype_is_float(infer->in[0].dtype)) return TD_OK;
-  return td_infer_fail(infer, TD_ERROR_DTYPE, "probabilities must be floating, not %s", td_dtype_name(infer->in[0].dtype));
+  return td_infer_fail(infer, TD_ERROR_DTYPE, "probabilities must be floating, not %s",
+                       td_dtype_name(infer->in[0].dtype));
 }
 
 static int bernoulli_kernel(const td_call *call) {
@@ -281,7 +299,8 @@ static int bernoulli_kernel(const td_call *call) {
   const double *p = (const double *)flat.data;
   for (int64_t i = 0; i < d.out.size && !code; i++)
     if (!(p[i] >= 0 && p[i] <= 1))
-      code = td_error_set(call->context, TD_ERROR_VALUE, "bernoulli: element %lld is %g, which is no probability", (long long)i, p[i]);
+      code = td_error_set(call->context, TD_ERROR_VALUE, "bernoulli: element %lld is %g, which is no probability",
+                          (long long)i, p[i]);
   d.in = flat.data;
   if (!code) run(call, &d, d.out.size, 2, bernoulli_blocks);
   td_flat_close(&flat);
@@ -332,7 +351,8 @@ static int dropout_infer(td_infer *infer) {
 
 static int dropout_kernel(const td_call *call) {
   td_flat flat;
-  draw d = {.out = call->out[0], .a = call->args[0].f, .b = kept_scale(call->args), .mask = (uint8_t *)call->out[1].data};
+  draw d = {
+      .out = call->out[0], .a = call->args[0].f, .b = kept_scale(call->args), .mask = (uint8_t *)call->out[1].data};
   int code = td_flat_open(call, &call->in[0], d.out.dtype, &flat);
   if (code) return code;
   d.in = flat.data;
@@ -356,7 +376,9 @@ static int dropout_vjp(td_rule *rule) {
 
 static const td_op dropout = {
     .name = "dropout",
-    .params = {TD_X, FLOAT_PARAM("rate", 0.5), {.name = "training", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(1)}},
+    .params = {TD_X,
+               FLOAT_PARAM("rate", 0.5),
+               {.name = "training", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(1)}},
     .kind = TD_KIND_RANDOM,
     .outputs = 2,
     .shown = 1,
@@ -364,12 +386,17 @@ static const td_op dropout = {
     .kernel = dropout_kernel,
     .vjp = dropout_vjp,
     .saves = TD_SAVES_OUTPUT,
-    .doc = "Each element becomes 0 with probability rate; those that are kept are divided by 1 - rate. x itself unless training.\n"
+    .doc = "Each element becomes 0 with probability rate; those that are kept are divided by 1 - rate. x itself unless "
+           "training.\n"
            "Gradient: the cotangent, dropped and divided likewise.",
     .example = "dropout(tensor([1., 2.]), 1.).tolist()  # [0.0, 0.0]",
     .source = "Srivastava et al., JMLR 2014",
-    .samples = TD_SAMPLES{{"3,4", NULL, -2, 2, NULL}, {"3,4", "rate=0.25", -2, 2, NULL}, {"3", "rate=1.0", -2, 2, NULL},
-                          {"3", "training=False", -2, 2, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"3,4", NULL, -2, 2, NULL},
+                          {"3,4", "rate=0.25", -2, 2, NULL},
+                          {"3", "rate=1.0", -2, 2, NULL},
+                          {"3", "training=False", -2, 2, NULL},
+                          TD_SAMPLES_END},
 };
 
-const td_op *const td_family_random[] = {&random_normal, &random_uniform, &random_randint, &random_permutation, &bernoulli, &dropout, NULL};
+const td_op *const td_family_random[] = {
+    &random_normal, &random_uniform, &random_randint, &random_permutation, &bernoulli, &dropout, NULL};

@@ -14,8 +14,8 @@ enum { BLOCK = 1 << 15, COLUMNS = 1024, LANES = 16 };
 
 // ---- the walk ----
 
-typedef struct kind {      // how one reduction runs on one dtype
-  int bytes;               // of an accumulator
+typedef struct kind { // how one reduction runs on one dtype
+  int bytes; // of an accumulator
   // Sets accumulators[columns] from rows x columns elements, of which rows lie pitch apart.
   void (*block)(void *accumulators, const void *data, int64_t rows, int64_t columns, int64_t pitch);
   void (*combine)(void *accumulators, const void *more, int64_t columns);
@@ -24,10 +24,10 @@ typedef struct kind {      // how one reduction runs on one dtype
 typedef struct walk {
   const kind *kind;
   const char *data;
-  int64_t bytes;           // of an element
+  int64_t bytes; // of an element
   int64_t count, inner;
   int64_t row_blocks, rows, column_blocks, columns;
-  char *accumulators;      // outer x row_blocks x inner
+  char *accumulators; // outer x row_blocks x inner
 } walk;
 
 static void walk_blocks(void *argument, int64_t first, int64_t last) {
@@ -68,31 +68,31 @@ static char *walk_run(const td_call *call, const td_reduction *r, uint8_t dtype,
 
 // ---- the blocks: accumulator = STEP(accumulator, element) from START on ----
 
-#define BLOCKS(type, ACCUMULATOR, name, START, STEP, COMBINE)                                                          \
-  TD_CLONES static void name##_block(void *accumulators, const void *elements, int64_t rows, int64_t columns,          \
-                                     int64_t pitch) {                                                                  \
-    ACCUMULATOR *restrict a = accumulators;                                                                            \
-    const type *restrict x = elements;                                                                                 \
-    if (columns == 1 && pitch == 1) {                                                                                  \
-      ACCUMULATOR lanes[LANES], all = START;                                                                           \
-      int64_t i = 0;                                                                                                   \
-      for (int l = 0; l < LANES; l++) lanes[l] = START;                                                                \
-      for (; i + LANES <= rows; i += LANES)                                                                            \
-        for (int l = 0; l < LANES; l++) lanes[l] = STEP(lanes[l], x[i + l], ACCUMULATOR);                              \
-      for (; i < rows; i++) all = STEP(all, x[i], ACCUMULATOR);                                                        \
-      for (int l = 0; l < LANES; l++) all = COMBINE(all, lanes[l], ACCUMULATOR);                                       \
-      *a = all;                                                                                                        \
-      return;                                                                                                          \
-    }                                                                                                                  \
-    for (int64_t c = 0; c < columns; c++) a[c] = START;                                                                \
-    for (int64_t r = 0; r < rows; r++, x += pitch)                                                                     \
-      for (int64_t c = 0; c < columns; c++) a[c] = STEP(a[c], x[c], ACCUMULATOR);                                      \
-  }                                                                                                                    \
-  static void name##_combine(void *accumulators, const void *more, int64_t columns) {                                  \
-    ACCUMULATOR *restrict a = accumulators;                                                                            \
-    const ACCUMULATOR *restrict b = more;                                                                              \
-    for (int64_t c = 0; c < columns; c++) a[c] = COMBINE(a[c], b[c], ACCUMULATOR);                                     \
-  }                                                                                                                    \
+#define BLOCKS(type, ACCUMULATOR, name, START, STEP, COMBINE)                                                 \
+  TD_CLONES static void name##_block(void *accumulators, const void *elements, int64_t rows, int64_t columns, \
+                                     int64_t pitch) {                                                         \
+    ACCUMULATOR *restrict a = accumulators;                                                                   \
+    const type *restrict x = elements;                                                                        \
+    if (columns == 1 && pitch == 1) {                                                                         \
+      ACCUMULATOR lanes[LANES], all = START;                                                                  \
+      int64_t i = 0;                                                                                          \
+      for (int l = 0; l < LANES; l++) lanes[l] = START;                                                       \
+      for (; i + LANES <= rows; i += LANES)                                                                   \
+        for (int l = 0; l < LANES; l++) lanes[l] = STEP(lanes[l], x[i + l], ACCUMULATOR);                     \
+      for (; i < rows; i++) all = STEP(all, x[i], ACCUMULATOR);                                               \
+      for (int l = 0; l < LANES; l++) all = COMBINE(all, lanes[l], ACCUMULATOR);                              \
+      *a = all;                                                                                               \
+      return;                                                                                                 \
+    }                                                                                                         \
+    for (int64_t c = 0; c < columns; c++) a[c] = START;                                                       \
+    for (int64_t r = 0; r < rows; r++, x += pitch)                                                            \
+      for (int64_t c = 0; c < columns; c++) a[c] = STEP(a[c], x[c], ACCUMULATOR);                             \
+  }                                                                                                           \
+  static void name##_combine(void *accumulators, const void *more, int64_t columns) {                         \
+    ACCUMULATOR *restrict a = accumulators;                                                                   \
+    const ACCUMULATOR *restrict b = more;                                                                     \
+    for (int64_t c = 0; c < columns; c++) a[c] = COMBINE(a[c], b[c], ACCUMULATOR);                            \
+  }                                                                                                           \
   static const kind name##_kind = {sizeof(ACCUMULATOR), name##_block, name##_combine};
 
 #define PLUS(a, x, A) ((a) + (A)(x))
@@ -104,14 +104,14 @@ static char *walk_run(const td_call *call, const td_reduction *r, uint8_t dtype,
 #define COUNT(a, x, A) ((a) + (A)((x) != 0))
 
 // Of signed types: an int32 is widened with its sign, then wraps as int64.
-#define INTEGER_BLOCKS(name, START, STEP)                                                                              \
-  BLOCKS(uint8_t, uint64_t, name##_uint8, START, STEP, STEP)                                                           \
-  BLOCKS(int32_t, uint64_t, name##_int32, START, STEP, STEP)                                                           \
+#define INTEGER_BLOCKS(name, START, STEP)                    \
+  BLOCKS(uint8_t, uint64_t, name##_uint8, START, STEP, STEP) \
+  BLOCKS(int32_t, uint64_t, name##_int32, START, STEP, STEP) \
   BLOCKS(int64_t, uint64_t, name##_int64, START, STEP, STEP)
-#define KINDS(name)                                                                                                    \
-  static const kind *const name##_kinds[TD_DTYPE_COUNT] = {                                                            \
-      [TD_BOOL] = &name##_uint8_kind,    [TD_UINT8] = &name##_uint8_kind,     [TD_INT32] = &name##_int32_kind,         \
-      [TD_INT64] = &name##_int64_kind,   [TD_FLOAT32] = &name##_float32_kind, [TD_FLOAT64] = &name##_float64_kind};
+#define KINDS(name)                                                                                          \
+  static const kind *const name##_kinds[TD_DTYPE_COUNT] = {                                                  \
+      [TD_BOOL] = &name##_uint8_kind,  [TD_UINT8] = &name##_uint8_kind,     [TD_INT32] = &name##_int32_kind, \
+      [TD_INT64] = &name##_int64_kind, [TD_FLOAT32] = &name##_float32_kind, [TD_FLOAT64] = &name##_float64_kind};
 
 INTEGER_BLOCKS(sum, 0, PLUS)
 BLOCKS(float, double, sum_float32, 0, PLUS, PLUS)
@@ -137,12 +137,12 @@ BLOCKS(float, float, min_float32, INFINITY, SMALLER, SMALLER)
 BLOCKS(double, double, min_float64, (double)INFINITY, SMALLER, SMALLER)
 KINDS(min)
 
-#define TRUTH_BLOCKS(ACCUMULATOR, name, START, STEP, COMBINE)                                                          \
-  BLOCKS(uint8_t, ACCUMULATOR, name##_uint8, START, STEP, COMBINE)                                                     \
-  BLOCKS(int32_t, ACCUMULATOR, name##_int32, START, STEP, COMBINE)                                                     \
-  BLOCKS(int64_t, ACCUMULATOR, name##_int64, START, STEP, COMBINE)                                                     \
-  BLOCKS(float, ACCUMULATOR, name##_float32, START, STEP, COMBINE)                                                     \
-  BLOCKS(double, ACCUMULATOR, name##_float64, START, STEP, COMBINE)                                                    \
+#define TRUTH_BLOCKS(ACCUMULATOR, name, START, STEP, COMBINE)       \
+  BLOCKS(uint8_t, ACCUMULATOR, name##_uint8, START, STEP, COMBINE)  \
+  BLOCKS(int32_t, ACCUMULATOR, name##_int32, START, STEP, COMBINE)  \
+  BLOCKS(int64_t, ACCUMULATOR, name##_int64, START, STEP, COMBINE)  \
+  BLOCKS(float, ACCUMULATOR, name##_float32, START, STEP, COMBINE)  \
+  BLOCKS(double, ACCUMULATOR, name##_float64, START, STEP, COMBINE) \
   KINDS(name)
 TRUTH_BLOCKS(uint8_t, any, 0, OR, OR)
 TRUTH_BLOCKS(uint8_t, all, 1, AND, AND)
@@ -298,11 +298,15 @@ static const td_sample reduce_samples[] = {
 };
 // Also of nothing, where that has an answer.
 static const td_sample total_samples[] = {
-    {"2,3", NULL, -2, 2, NULL},       {"2,3,4", "axis=1", -2, 2, NULL},
+    {"2,3", NULL, -2, 2, NULL},
+    {"2,3,4", "axis=1", -2, 2, NULL},
     {"2,3,4", "axis=(0, 2), keepdims=True", -2, 2, NULL},
-    {"2,3,4", "axis=-1", -2, 2, NULL}, {"-", NULL, -2, 2, NULL},
-    {"0,3", "axis=0", -2, 2, NULL},   {"0,3", "axis=1", -2, 2, NULL},
-    {"2,3", NULL, -9, 9, "int64"},    {"2,3", "axis=0", 0, 9, "uint8"},
+    {"2,3,4", "axis=-1", -2, 2, NULL},
+    {"-", NULL, -2, 2, NULL},
+    {"0,3", "axis=0", -2, 2, NULL},
+    {"0,3", "axis=1", -2, 2, NULL},
+    {"2,3", NULL, -9, 9, "int64"},
+    {"2,3", "axis=0", 0, 9, "uint8"},
     TD_SAMPLES_END,
 };
 
@@ -354,20 +358,20 @@ static const td_op prod = {
     .samples = total_samples,
 };
 
-#define EXTREME(NAME, WORD)                                                                                            \
-  static const td_op NAME = {                                                                                          \
-      .name = #NAME,                                                                                                   \
-      .params = TD_REDUCE_PARAMS,                                                                                      \
-      .kind = TD_KIND_REDUCE,                                                                                          \
-      .method = true,                                                                                                  \
-      .infer = extreme_infer,                                                                                          \
-      .kernel = NAME##_kernel,                                                                                         \
-      .vjp = extreme_vjp,                                                                                              \
-      .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,                                                                         \
-      .doc = WORD " element over axis (all axes when None); NaN where there is one.\n"                                 \
-                  "Of nothing it is an error. Gradient: the cotangent; elements that tie share it equally.",           \
-      .example = #NAME "(tensor([[1., 5.], [7., 3.]]), axis=1).tolist()  # " NAME##_EXAMPLE,                           \
-      .samples = reduce_samples,                                                                                       \
+#define EXTREME(NAME, WORD)                                                                                  \
+  static const td_op NAME = {                                                                                \
+      .name = #NAME,                                                                                         \
+      .params = TD_REDUCE_PARAMS,                                                                            \
+      .kind = TD_KIND_REDUCE,                                                                                \
+      .method = true,                                                                                        \
+      .infer = extreme_infer,                                                                                \
+      .kernel = NAME##_kernel,                                                                               \
+      .vjp = extreme_vjp,                                                                                    \
+      .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,                                                               \
+      .doc = WORD " element over axis (all axes when None); NaN where there is one.\n"                       \
+                  "Of nothing it is an error. Gradient: the cotangent; elements that tie share it equally.", \
+      .example = #NAME "(tensor([[1., 5.], [7., 3.]]), axis=1).tolist()  # " NAME##_EXAMPLE,                 \
+      .samples = reduce_samples,                                                                             \
   };
 #define max_EXAMPLE "[5.0, 7.0]"
 #define min_EXAMPLE "[1.0, 3.0]"

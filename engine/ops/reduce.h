@@ -14,11 +14,11 @@ int td_reduction_open(const td_call *call, const bool reduced[TD_RANK_MAX], bool
 void td_reduction_axes(const td_arg *axes, int rank, bool reduced[TD_RANK_MAX]); // of arguments that infer has checked
 
 // Infer rules of rows with params x, axis, keepdims (first two arguments): shape, and the dtype of the input.
-int td_reduction_infer(td_infer *infer);          // any dtype
-int td_reduction_infer_total(td_infer *infer);    // integers and bool give int64
+int td_reduction_infer(td_infer *infer); // any dtype
+int td_reduction_infer_total(td_infer *infer); // integers and bool give int64
 int td_reduction_infer_floating(td_infer *infer); // integers and bool give float32
 int td_reduction_shape(td_infer *infer, const td_arg *axes, bool keepdims); // shape alone
-int64_t td_reduction_count(const td_meta *in, const td_arg *axes);          // elements that one result is made of
+int64_t td_reduction_count(const td_meta *in, const td_arg *axes); // elements that one result is made of
 
 // Parts of gradients: a result, or its cotangent, as a tensor that broadcasts against the input.
 td_tensor *td_reduction_expand(td_rule *rule, td_tensor *t, const td_arg *axes, bool keepdims);
@@ -28,7 +28,10 @@ td_tensor *td_shift_lines(td_scope *s, td_tensor *x, int64_t by, bool right, dou
 // Products of all elements before each one of x[lines, n] (before) or after it, by doubling.
 td_tensor *td_products_beside(td_scope *s, td_tensor *x, bool before);
 
-#define TD_AXIS_PARAM {.name = "axis", .kind = TD_PARAM_AXES}
-#define TD_KEEPDIMS_PARAM {.name = "keepdims", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(0)}
-#define TD_REDUCE_PARAMS {TD_X, TD_AXIS_PARAM, TD_KEEPDIMS_PARAM}
+#define TD_AXIS_PARAM \
+  { .name = "axis", .kind = TD_PARAM_AXES }
+#define TD_KEEPDIMS_PARAM \
+  { .name = "keepdims", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(0) }
+#define TD_REDUCE_PARAMS \
+  { TD_X, TD_AXIS_PARAM, TD_KEEPDIMS_PARAM }
 #endif

@@ -6,7 +6,8 @@
 
 void td_reduction_axes(const td_arg *axes, int rank, bool reduced[TD_RANK_MAX]) {
   for (int i = 0; i < TD_RANK_MAX; i++) reduced[i] = !axes->given && i < rank;
-  for (int i = 0; axes->given && i < axes->count; i++) reduced[axes->ints[i] < 0 ? axes->ints[i] + rank : axes->ints[i]] = true;
+  for (int i = 0; axes->given && i < axes->count; i++)
+    reduced[axes->ints[i] < 0 ? axes->ints[i] + rank : axes->ints[i]] = true;
 }
 
 int64_t td_reduction_count(const td_meta *in, const td_arg *axes) {
@@ -51,7 +52,8 @@ int td_reduction_infer_floating(td_infer *infer) {
 
 // The input is read as it lies when it is row-major and the reduced axes are neighbours (axes of size 1 aside); otherwise
 // a copy has the kept axes first.
-int td_reduction_open(const td_call *call, const bool reduced[TD_RANK_MAX], bool lines, uint8_t dtype, td_reduction *r) {
+int td_reduction_open(const td_call *call, const bool reduced[TD_RANK_MAX], bool lines, uint8_t dtype,
+                      td_reduction *r) {
   const td_view *in = &call->in[0];
   int axes[TD_RANK_MAX], kept = 0, first = in->rank, last = -1;
   bool neighbours = td_view_is_flat(in);

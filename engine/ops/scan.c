@@ -12,15 +12,15 @@ typedef struct work {
   enum scan scan;
 } work;
 
-#define SCAN(T, ACCUMULATOR)                                                                                           \
-  do {                                                                                                                 \
-    const T *x = (const T *)w->lines.in + i * n;                                                                       \
-    T *out = (T *)w->lines.out + i * n;                                                                                \
-    ACCUMULATOR running = w->scan == SUM ? 0 : 1;                                                                      \
-    for (int64_t j = 0; j < n; j++) {                                                                                  \
-      running = w->scan == SUM ? running + (ACCUMULATOR)x[j] : running * (ACCUMULATOR)x[j];                            \
-      out[j] = (T)running;                                                                                             \
-    }                                                                                                                  \
+#define SCAN(T, ACCUMULATOR)                                                                \
+  do {                                                                                      \
+    const T *x = (const T *)w->lines.in + i * n;                                            \
+    T *out = (T *)w->lines.out + i * n;                                                     \
+    ACCUMULATOR running = w->scan == SUM ? 0 : 1;                                           \
+    for (int64_t j = 0; j < n; j++) {                                                       \
+      running = w->scan == SUM ? running + (ACCUMULATOR)x[j] : running * (ACCUMULATOR)x[j]; \
+      out[j] = (T)running;                                                                  \
+    }                                                                                       \
   } while (0)
 
 static void run_lines(void *argument, int64_t first, int64_t last) {
@@ -66,7 +66,7 @@ static int scan_infer(td_infer *infer) {
 
 // ---- gradients, over [lines, n] ----
 
-typedef struct turned {    // how a tensor of the input's shape becomes lines, and back
+typedef struct turned { // how a tensor of the input's shape becomes lines, and back
   int rank, axes[TD_RANK_MAX], back[TD_RANK_MAX];
   int64_t shape[TD_RANK_MAX], flat[2];
 } turned;
@@ -130,11 +130,15 @@ static int cumprod_vjp(td_rule *rule) {
 // ---- rows ----
 
 static const td_sample scan_samples[] = {
-    {"4", "axis=0", -2, 2, NULL}, {"2,3", NULL, -2, 2, NULL},       {"2,3,4", "axis=1", -2, 2, NULL},
-    {"2,3", "axis=-1", -2, 2, NULL}, {"0,3", "axis=0", -2, 2, NULL}, {"-", NULL, -2, 2, NULL},
-    {"5", NULL, 0, 9, "uint8"},   TD_SAMPLES_END,
+    {"4", "axis=0", -2, 2, NULL},     {"2,3", NULL, -2, 2, NULL},
+    {"2,3,4", "axis=1", -2, 2, NULL}, {"2,3", "axis=-1", -2, 2, NULL},
+    {"0,3", "axis=0", -2, 2, NULL},   {"-", NULL, -2, 2, NULL},
+    {"5", NULL, 0, 9, "uint8"},       TD_SAMPLES_END,
 };
-#define SCAN_PARAMS {TD_X, {.name = "axis", .kind = TD_PARAM_AXIS}}
+#define SCAN_PARAMS                                 \
+  {                                                 \
+    TD_X, { .name = "axis", .kind = TD_PARAM_AXIS } \
+  }
 
 static const td_op cumsum = {
     .name = "cumsum",
@@ -145,7 +149,8 @@ static const td_op cumsum = {
     .infer = scan_infer,
     .kernel = cumsum_kernel,
     .vjp = cumsum_vjp,
-    .doc = "Running sums along axis; over all elements, as a 1-d tensor, when None. Of integers and bools they are int64.\n"
+    .doc = "Running sums along axis; over all elements, as a 1-d tensor, when None. Of integers and bools they are "
+           "int64.\n"
            "Gradient: the running sum of the cotangent from the other end.",
     .example = "cumsum(tensor([1, 2, 3])).tolist()  # [1, 3, 6]",
     .samples = scan_samples,
@@ -160,7 +165,8 @@ static const td_op cumprod = {
     .kernel = cumprod_kernel,
     .vjp = cumprod_vjp,
     .saves = TD_SAVES_IN0,
-    .doc = "Running products along axis; over all elements, as a 1-d tensor, when None. Of integers and bools they are int64.\n"
+    .doc = "Running products along axis; over all elements, as a 1-d tensor, when None. Of integers and bools they are "
+           "int64.\n"
            "Gradient: found without dividing, so zeros are right.",
     .example = "cumprod(tensor([1, 2, 3])).tolist()  # [1, 2, 6]",
     .samples = scan_samples,

@@ -19,15 +19,15 @@ typedef struct work {
 } work;
 
 // The first of equal ones; a NaN is both larger and smaller than any number.
-#define FIND(T)                                                                                                        \
-  do {                                                                                                                 \
-    const T *x = (const T *)w->r.flat.data + i * n;                                                                    \
-    T best = x[0];                                                                                                     \
-    for (int64_t j = 1; j < n && best == best; j++)                                                                    \
-      if ((w->largest ? x[j] > best : x[j] < best) || x[j] != x[j]) {                                                  \
-        best = x[j];                                                                                                   \
-        at = j;                                                                                                        \
-      }                                                                                                                \
+#define FIND(T)                                                       \
+  do {                                                                \
+    const T *x = (const T *)w->r.flat.data + i * n;                   \
+    T best = x[0];                                                    \
+    for (int64_t j = 1; j < n && best == best; j++)                   \
+      if ((w->largest ? x[j] > best : x[j] < best) || x[j] != x[j]) { \
+        best = x[j];                                                  \
+        at = j;                                                       \
+      }                                                               \
   } while (0)
 
 static void run_lines(void *argument, int64_t first, int64_t last) {
@@ -73,21 +73,23 @@ static int find_infer(td_infer *infer) {
   return td_infer_fail(infer, TD_ERROR_VALUE, "no element to find: the axis is empty");
 }
 
-#define FINDER(NAME, WORD, EXAMPLE)                                                                                    \
-  static const td_op NAME = {                                                                                          \
-      .name = #NAME,                                                                                                   \
-      .params = {TD_X, {.name = "axis", .kind = TD_PARAM_AXIS}, TD_KEEPDIMS_PARAM},                                    \
-      .kind = TD_KIND_REDUCE,                                                                                          \
-      .method = true,                                                                                                  \
-      .infer = find_infer,                                                                                             \
-      .kernel = NAME##_kernel,                                                                                         \
-      .no_gradient = "integer result",                                                                                 \
-      .doc = "Index of the " WORD " element along axis, the first of equal ones; of all elements in row-major order "   \
-             "when axis is None.\nA NaN is found first. int64.",                                                       \
-      .example = EXAMPLE,                                                                                              \
-      .samples = TD_SAMPLES{{"2,3", NULL, -2, 2, NULL}, {"2,3,4", "axis=1", -2, 2, NULL},                              \
-                            {"2,3", "axis=-1, keepdims=True", -9, 9, "int64"}, {"-", NULL, -2, 2, NULL},               \
-                            TD_SAMPLES_END},                                                                           \
+#define FINDER(NAME, WORD, EXAMPLE)                                                                                   \
+  static const td_op NAME = {                                                                                         \
+      .name = #NAME,                                                                                                  \
+      .params = {TD_X, {.name = "axis", .kind = TD_PARAM_AXIS}, TD_KEEPDIMS_PARAM},                                   \
+      .kind = TD_KIND_REDUCE,                                                                                         \
+      .method = true,                                                                                                 \
+      .infer = find_infer,                                                                                            \
+      .kernel = NAME##_kernel,                                                                                        \
+      .no_gradient = "integer result",                                                                                \
+      .doc = "Index of the " WORD " element along axis, the first of equal ones; of all elements in row-major order " \
+             "when axis is None.\nA NaN is found first. int64.",                                                      \
+      .example = EXAMPLE,                                                                                             \
+      .samples = TD_SAMPLES{{"2,3", NULL, -2, 2, NULL},                                                               \
+                            {"2,3,4", "axis=1", -2, 2, NULL},                                                         \
+                            {"2,3", "axis=-1, keepdims=True", -9, 9, "int64"},                                        \
+                            {"-", NULL, -2, 2, NULL},                                                                 \
+                            TD_SAMPLES_END},                                                                          \
   };
 FINDER(argmax, "largest", "argmax(tensor([[1., 9.], [7., 3.]]), axis=1).tolist()  # [1, 0]")
 FINDER(argmin, "smallest", "argmin(tensor([[1., 9.], [7., 3.]]), axis=1).tolist()  # [0, 1]")
@@ -150,7 +152,11 @@ static const td_op nonzero = {
     .no_gradient = "integer result",
     .doc = "Positions of the elements that are not 0, in row-major order: int64 [n, rank], as in PyTorch.",
     .example = "nonzero(tensor([[0, 5], [6, 0]])).tolist()  # [[0, 1], [1, 0]]",
-    .samples = TD_SAMPLES{{"3,4", NULL, 0, 1, "bool"}, {"2,3", NULL, -1, 1, "int64"}, {"0,2", NULL, 0, 1, NULL}, {"-", NULL, 1, 2, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"3,4", NULL, 0, 1, "bool"},
+                          {"2,3", NULL, -1, 1, "int64"},
+                          {"0,2", NULL, 0, 1, NULL},
+                          {"-", NULL, 1, 2, NULL},
+                          TD_SAMPLES_END},
 };
 
 const td_op *const td_family_search[] = {&argmax, &argmin, &nonzero, NULL};

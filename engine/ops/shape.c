@@ -26,7 +26,8 @@ static int reshape_back_vjp(td_rule *rule) { // of all views that keep the eleme
 static int reshape_mismatch(td_infer *infer, const td_arg *shape, int64_t size) {
   td_text text = {0};
   td_shape_print(&text, shape->count, shape->ints);
-  int code = td_infer_fail(infer, TD_ERROR_SHAPE, "%lld elements don't fit shape %s", (long long)size, text.data ? text.data : "");
+  int code = td_infer_fail(infer, TD_ERROR_SHAPE, "%lld elements don't fit shape %s", (long long)size,
+                           text.data ? text.data : "");
   td_text_clear(&text);
   return code;
 }
@@ -109,9 +110,12 @@ static const td_op reshape = {
     .doc = "The same elements in row-major order under another shape; one size may be -1 and is inferred.\n"
            "Shares memory where the elements lie in order, else copies.\nGradient: the cotangent, reshaped back.",
     .example = "reshape(arange(6), (2, -1)).tolist()  # [[0, 1, 2], [3, 4, 5]]",
-    .samples = TD_SAMPLES{{"2,3", "shape=(3, 2)", -2, 2, NULL}, {"2,3", "shape=(-1,)", -2, 2, NULL},
-                          {"4,3", "shape=(2, 2, 1, 3)", -2, 2, NULL}, {"-", "shape=(1, 1)", -2, 2, NULL},
-                          {"0,3", "shape=(3, 0)", -2, 2, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"2,3", "shape=(3, 2)", -2, 2, NULL},
+                          {"2,3", "shape=(-1,)", -2, 2, NULL},
+                          {"4,3", "shape=(2, 2, 1, 3)", -2, 2, NULL},
+                          {"-", "shape=(1, 1)", -2, 2, NULL},
+                          {"0,3", "shape=(3, 0)", -2, 2, NULL},
+                          TD_SAMPLES_END},
 };
 
 // ---- flatten ----
@@ -137,7 +141,8 @@ static int flatten_infer(td_infer *infer) {
 
 static const td_op flatten = {
     .name = "flatten",
-    .params = {TD_X, {.name = "start_dim", .kind = TD_PARAM_AXIS, .fallback = TD_INT_DEFAULT(0)},
+    .params = {TD_X,
+               {.name = "start_dim", .kind = TD_PARAM_AXIS, .fallback = TD_INT_DEFAULT(0)},
                {.name = "end_dim", .kind = TD_PARAM_AXIS, .fallback = TD_INT_DEFAULT(-1)}},
     .kind = TD_KIND_VIEW,
     .flags = TD_LINEAR,
@@ -148,7 +153,9 @@ static const td_op flatten = {
     .doc = "The axes from start_dim to end_dim as one axis; all of them by default.\n"
            "Gradient: the cotangent, reshaped back.",
     .example = "flatten(tensor([[1, 2], [3, 4]])).tolist()  # [1, 2, 3, 4]",
-    .samples = TD_SAMPLES{{"2,3", NULL, -2, 2, NULL}, {"2,3,4", "start_dim=1", -2, 2, NULL}, {"-", NULL, -2, 2, NULL},
+    .samples = TD_SAMPLES{{"2,3", NULL, -2, 2, NULL},
+                          {"2,3,4", "start_dim=1", -2, 2, NULL},
+                          {"-", NULL, -2, 2, NULL},
                           TD_SAMPLES_END},
 };
 
@@ -162,7 +169,9 @@ static int transpose_axes(td_infer *infer, int *axes) {
   if (!given->given) return TD_OK;
   if (given->count != rank) {
     int code = td_infer_fail(infer, TD_ERROR_SHAPE, "%d axes are named, the tensor has rank %d", given->count, rank);
-    if (given->count == 2) td_error_hint(infer->context, "swapaxes(%lld, %lld) swaps two axes", (long long)given->ints[0], (long long)given->ints[1]);
+    if (given->count == 2)
+      td_error_hint(infer->context, "swapaxes(%lld, %lld) swaps two axes", (long long)given->ints[0],
+                    (long long)given->ints[1]);
     return code;
   }
   for (int i = 0; i < rank; i++) {
@@ -195,8 +204,7 @@ static int transpose_infer(td_infer *infer) {
 static td_tensor *transpose_view(td_context *context, td_tensor *in, const td_infer *infer) {
   const td_arg *given = &infer->args[0];
   int axes[TD_RANK_MAX];
-  for (int i = 0; i < in->rank; i++)
-    axes[i] = given->given ? wrapped(given->ints[i], in->rank) : in->rank - 1 - i;
+  for (int i = 0; i < in->rank; i++) axes[i] = given->given ? wrapped(given->ints[i], in->rank) : in->rank - 1 - i;
   return permuted_view(context, in, &infer->out[0], axes);
 }
 
@@ -217,11 +225,15 @@ static const td_op transpose = {
     .infer = transpose_infer,
     .view = transpose_view,
     .vjp = transpose_vjp,
-    .doc = "The axes in another order: axis i of the result is axis axes[i] of x. All are reversed when axes is None, as in x.T.\n"
+    .doc = "The axes in another order: axis i of the result is axis axes[i] of x. All are reversed when axes is None, "
+           "as in x.T.\n"
            "Gradient: the cotangent with the axes moved back.",
     .example = "transpose(tensor([[1, 2], [3, 4]])).tolist()  # [[1, 3], [2, 4]]",
-    .samples = TD_SAMPLES{{"2,3", NULL, -2, 2, NULL}, {"2,3,4", "axes=(1, 2, 0)", -2, 2, NULL},
-                          {"2,3,4", "axes=(-1, 0, 1)", -2, 2, NULL}, {"-", NULL, -2, 2, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"2,3", NULL, -2, 2, NULL},
+                          {"2,3,4", "axes=(1, 2, 0)", -2, 2, NULL},
+                          {"2,3,4", "axes=(-1, 0, 1)", -2, 2, NULL},
+                          {"-", NULL, -2, 2, NULL},
+                          TD_SAMPLES_END},
 };
 
 static void swapped_axes(const td_arg *args, int rank, int *axes) {
@@ -254,7 +266,9 @@ static int swapaxes_vjp(td_rule *rule) {
 
 static const td_op swapaxes = {
     .name = "swapaxes",
-    .params = {TD_X, {.name = "axis0", .kind = TD_PARAM_AXIS, .required = true}, {.name = "axis1", .kind = TD_PARAM_AXIS, .required = true}},
+    .params = {TD_X,
+               {.name = "axis0", .kind = TD_PARAM_AXIS, .required = true},
+               {.name = "axis1", .kind = TD_PARAM_AXIS, .required = true}},
     .kind = TD_KIND_VIEW,
     .flags = TD_LINEAR,
     .method = true,
@@ -298,7 +312,10 @@ static const td_op expand_dims = {
     .vjp = reshape_back_vjp,
     .doc = "New axes of size 1 at the given places of the result.\nGradient: the cotangent without them.",
     .example = "expand_dims(tensor([1, 2]), -1).tolist()  # [[1], [2]]",
-    .samples = TD_SAMPLES{{"2,3", "axis=1", -2, 2, NULL}, {"2,3", "axis=(0, -1)", -2, 2, NULL}, {"-", "axis=0", -2, 2, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"2,3", "axis=1", -2, 2, NULL},
+                          {"2,3", "axis=(0, -1)", -2, 2, NULL},
+                          {"-", "axis=0", -2, 2, NULL},
+                          TD_SAMPLES_END},
 };
 
 static int squeeze_infer(td_infer *infer) {
@@ -380,8 +397,11 @@ static const td_op broadcast_to = {
     .doc = "x repeated along new axes in front and along axes of size 1, without copying.\n"
            "Gradient: the cotangent, summed over the axes that were repeated.",
     .example = "broadcast_to(tensor([1, 2]), (2, 2)).tolist()  # [[1, 2], [1, 2]]",
-    .samples = TD_SAMPLES{{"3", "shape=(2, 3)", -2, 2, NULL}, {"2,1", "shape=(4, 2, 3)", -2, 2, NULL},
-                          {"-", "shape=(2,)", -2, 2, NULL}, {"1", "shape=(0,)", -2, 2, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"3", "shape=(2, 3)", -2, 2, NULL},
+                          {"2,1", "shape=(4, 2, 3)", -2, 2, NULL},
+                          {"-", "shape=(2,)", -2, 2, NULL},
+                          {"1", "shape=(0,)", -2, 2, NULL},
+                          TD_SAMPLES_END},
 };
 
 // ---- flip ----
@@ -421,7 +441,9 @@ static const td_op flip = {
     .doc = "The elements in reversed order along axis; along all axes when None. No copy.\n"
            "Gradient: the cotangent, reversed likewise.",
     .example = "flip(tensor([1, 2, 3])).tolist()  # [3, 2, 1]",
-    .samples = TD_SAMPLES{{"2,3", NULL, -2, 2, NULL}, {"2,3", "axis=-1", -2, 2, NULL}, {"0,3", NULL, -2, 2, NULL}, TD_SAMPLES_END},
+    .samples =
+        TD_SAMPLES{
+            {"2,3", NULL, -2, 2, NULL}, {"2,3", "axis=-1", -2, 2, NULL}, {"0,3", NULL, -2, 2, NULL}, TD_SAMPLES_END},
 };
 
 // ---- builders ----
@@ -458,4 +480,5 @@ td_tensor *td_expand_axes(td_scope *s, td_tensor *x, const td_arg *axes, int ran
   return td_reshape(s, x, rank, shape);
 }
 
-const td_op *const td_family_shape[] = {&reshape, &flatten, &transpose, &swapaxes, &expand_dims, &squeeze, &broadcast_to, &flip, NULL};
+const td_op *const td_family_shape[] = {&reshape, &flatten,      &transpose, &swapaxes, &expand_dims,
+                                        &squeeze, &broadcast_to, &flip,      NULL};

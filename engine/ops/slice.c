@@ -23,7 +23,9 @@ static int block_outside(const block *b, int rank, const int64_t *shape) {
     if (b->size[i] < 0) return i;
     if (b->size[i] == 0) continue;
     if (b->start[i] < 0 || b->start[i] >= shape[i]) return i;
-    if (__builtin_mul_overflow(b->size[i] - 1, b->step[i], &length) || __builtin_add_overflow(b->start[i], length, &last)) return i;
+    if (__builtin_mul_overflow(b->size[i] - 1, b->step[i], &length) ||
+        __builtin_add_overflow(b->start[i], length, &last))
+      return i;
     if (last < 0 || last >= shape[i]) return i;
   }
   return -1;
@@ -42,17 +44,18 @@ static int64_t block_strides(const block *b, int rank, const int64_t *shape, con
 
 static int block_check(td_infer *infer, const td_arg *args, int rank, const int64_t *shape) {
   if (args[0].count != rank || args[1].count != rank || args[2].count != rank)
-    return td_infer_fail(infer, TD_ERROR_INDEX, "%d starts, %d steps, %d sizes for rank %d", args[0].count, args[1].count,
-                         args[2].count, rank);
+    return td_infer_fail(infer, TD_ERROR_INDEX, "%d starts, %d steps, %d sizes for rank %d", args[0].count,
+                         args[1].count, args[2].count, rank);
   block b = block_of(args);
   int axis = block_outside(&b, rank, shape);
   if (axis < 0) return TD_OK;
-  return td_infer_fail(infer, TD_ERROR_INDEX, "start %lld, step %lld, size %lld leave axis %d of size %lld", (long long)b.start[axis],
-                       (long long)b.step[axis], (long long)b.size[axis], axis, (long long)shape[axis]);
+  return td_infer_fail(infer, TD_ERROR_INDEX, "start %lld, step %lld, size %lld leave axis %d of size %lld",
+                       (long long)b.start[axis], (long long)b.step[axis], (long long)b.size[axis], axis,
+                       (long long)shape[axis]);
 }
 
-void td_elements_place(char *out, const int64_t *out_strides, const char *data, const int64_t *strides, int bytes, int rank,
-                       const int64_t *shape) {
+void td_elements_place(char *out, const int64_t *out_strides, const char *data, const int64_t *strides, int bytes,
+                       int rank, const int64_t *shape) {
   int64_t at[TD_RANK_MAX] = {0}, to = 0, from = 0;
   int last = rank - 1;
   for (int i = 0; i < rank; i++)
@@ -63,7 +66,7 @@ void td_elements_place(char *out, const int64_t *out_strides, const char *data, 
   }
   int64_t n = shape[last], to_step = out_strides[last], from_step = strides[last];
   for (;;) {
-#define PLACE(type)                                                                                                    \
+#define PLACE(type) \
   for (int64_t i = 0; i < n; i++) ((type *)out)[to + i * to_step] = ((const type *)data)[from + i * from_step]
     if (to_step == 1 && from_step == 1) memcpy(out + to * bytes, data + from * bytes, (size_t)(n * bytes));
     else if (bytes == 1) PLACE(uint8_t);
@@ -103,9 +106,11 @@ static void block_fill(char *data, int bytes, int rank, const int64_t *shape, co
 
 // ---- slice ----
 
-#define BLOCK_PARAMS                                                                                                   \
-  {.name = "starts", .kind = TD_PARAM_INTS, .required = true}, {.name = "steps", .kind = TD_PARAM_INTS, .required = true}, \
-      {.name = "sizes", .kind = TD_PARAM_INTS, .required = true}
+#define BLOCK_PARAMS                                                \
+  {.name = "starts", .kind = TD_PARAM_INTS, .required = true},      \
+      {.name = "steps", .kind = TD_PARAM_INTS, .required = true}, { \
+    .name = "sizes", .kind = TD_PARAM_INTS, .required = true        \
+  }
 
 static int slice_infer(td_infer *infer) {
   const td_meta *in = &infer->in[0];
@@ -138,14 +143,18 @@ static const td_op slice = {
     .infer = slice_infer,
     .view = slice_view,
     .vjp = slice_vjp,
-    .doc = "The elements at starts + k * steps, k < sizes, along each axis, without copying: what x[a:b:c] is made of.\n"
-           "Gradient: the cotangent at those places, zeros elsewhere.",
+    .doc =
+        "The elements at starts + k * steps, k < sizes, along each axis, without copying: what x[a:b:c] is made of.\n"
+        "Gradient: the cotangent at those places, zeros elsewhere.",
     .samples = TD_SAMPLES{{"6", "starts=(5,), steps=(-2,), sizes=(3,)", -2, 2, NULL},
                           {"4,3", "starts=(1, 0), steps=(2, 1), sizes=(2, 3)", -2, 2, NULL},
-                          {"4,3", "starts=(0, 0), steps=(1, 1), sizes=(0, 3)", -2, 2, NULL}, TD_SAMPLES_END},
+                          {"4,3", "starts=(0, 0), steps=(1, 1), sizes=(0, 3)", -2, 2, NULL},
+                          TD_SAMPLES_END},
 };
 
-static td_tensor *slice_with(td_scope *s, td_tensor *x, const td_arg *args) { return td_scope_apply(s, &slice, args, 1, x); }
+static td_tensor *slice_with(td_scope *s, td_tensor *x, const td_arg *args) {
+  return td_scope_apply(s, &slice, args, 1, x);
+}
 
 // ---- slice_adjoint ----
 
@@ -184,9 +193,11 @@ static const td_op slice_adjoint = {
     .infer = slice_adjoint_infer,
     .kernel = slice_adjoint_kernel,
     .vjp = slice_adjoint_vjp,
-    .doc = "x at the places that slice reads, zeros elsewhere: the gradient of slice.\nGradient: the slice of the cotangent.",
+    .doc = "x at the places that slice reads, zeros elsewhere: the gradient of slice.\nGradient: the slice of the "
+           "cotangent.",
     .samples = TD_SAMPLES{{"3", "starts=(5,), steps=(-2,), sizes=(3,), shape=(6,)", -2, 2, NULL},
-                          {"2,3", "starts=(1, 0), steps=(2, 1), sizes=(2, 3), shape=(4, 3)", -2, 2, NULL}, TD_SAMPLES_END},
+                          {"2,3", "starts=(1, 0), steps=(2, 1), sizes=(2, 3), shape=(4, 3)", -2, 2, NULL},
+                          TD_SAMPLES_END},
 };
 
 static td_tensor *slice_back(td_scope *s, td_tensor *c, const td_meta *in, const td_arg *args) {
@@ -206,7 +217,8 @@ static bool value_fits(const td_meta *value, int rank, const int64_t *size) {
   int64_t shape[TD_RANK_MAX];
   int got;
   if (value->rank > rank) return false;
-  return td_shape_broadcast(value->rank, value->shape, rank, size, &got, shape, NULL) && td_shape_equal(got, shape, rank, size);
+  return td_shape_broadcast(value->rank, value->shape, rank, size, &got, shape, NULL) &&
+         td_shape_equal(got, shape, rank, size);
 }
 
 static void sizes_text(td_text *text, const td_meta *value, int rank, const int64_t *size) {
@@ -263,11 +275,13 @@ static const td_op index_update = {
     .infer = index_update_infer,
     .kernel = index_update_kernel,
     .vjp = index_update_vjp,
-    .doc = "x with the elements that slice reads replaced by value, which broadcasts and takes x's dtype: x[a:b:c] = value.\n"
+    .doc = "x with the elements that slice reads replaced by value, which broadcasts and takes x's dtype: x[a:b:c] = "
+           "value.\n"
            "Gradient: for x the cotangent with zeros at the replaced places, for value the cotangent there.",
     .samples = TD_SAMPLES{{"6; 3", "starts=(5,), steps=(-2,), sizes=(3,)", -2, 2, NULL},
                           {"4,3; 3", "starts=(1, 0), steps=(2, 1), sizes=(2, 3)", -2, 2, NULL},
-                          {"4,3; -", "starts=(1, 0), steps=(1, 1), sizes=(1, 2)", -2, 2, NULL}, TD_SAMPLES_END},
+                          {"4,3; -", "starts=(1, 0), steps=(1, 1), sizes=(1, 2)", -2, 2, NULL},
+                          TD_SAMPLES_END},
 };
 
 static td_tensor *update_with(td_scope *s, td_tensor *x, td_tensor *value, const td_arg *args) {
@@ -279,7 +293,9 @@ int td_index_update_in_place(td_context *context, td_tensor *x, const td_tensor 
   td_meta meta = td_tensor_meta(value);
   block b = {start, step, size};
   int axis = block_outside(&b, x->rank, x->shape);
-  if (axis >= 0) return td_error_set(context, TD_ERROR_INDEX, "index_update: the block leaves axis %d of size %lld", axis, (long long)x->shape[axis]);
+  if (axis >= 0)
+    return td_error_set(context, TD_ERROR_INDEX, "index_update: the block leaves axis %d of size %lld", axis,
+                        (long long)x->shape[axis]);
   if (!value_fits(&meta, x->rank, size)) {
     td_text text = {0};
     sizes_text(&text, &meta, x->rank, size);

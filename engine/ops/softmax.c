@@ -7,15 +7,15 @@
 TD_LINES(float, single)
 TD_LINES(double, twofold)
 
-#define SOFTMAX(T, name)                                                                                               \
-  static void name##_softmax(const T *x, T *out, int64_t n) {                                                          \
-    double scale = 1 / name##_exponentials(x, n, name##_largest(x, n), out);                                           \
-    for (int64_t i = 0; i < n; i++) out[i] = (T)(out[i] * scale);                                                      \
-  }                                                                                                                    \
-  static void name##_log_softmax(const T *x, T *out, int64_t n) {                                                      \
-    T largest = name##_largest(x, n);                                                                                  \
-    T rest = (T)log(name##_exponentials(x, n, largest, NULL));                                                         \
-    for (int64_t i = 0; i < n; i++) out[i] = (x[i] - largest) - rest;                                                  \
+#define SOFTMAX(T, name)                                                     \
+  static void name##_softmax(const T *x, T *out, int64_t n) {                \
+    double scale = 1 / name##_exponentials(x, n, name##_largest(x, n), out); \
+    for (int64_t i = 0; i < n; i++) out[i] = (T)(out[i] * scale);            \
+  }                                                                          \
+  static void name##_log_softmax(const T *x, T *out, int64_t n) {            \
+    T largest = name##_largest(x, n);                                        \
+    T rest = (T)log(name##_exponentials(x, n, largest, NULL));               \
+    for (int64_t i = 0; i < n; i++) out[i] = (x[i] - largest) - rest;        \
   }
 SOFTMAX(float, single)
 SOFTMAX(double, twofold)
@@ -29,8 +29,12 @@ static void run_lines(void *argument, int64_t first, int64_t last) {
   const work *w = argument;
   int64_t n = w->lines.length;
   for (int64_t i = first * n; i < last * n; i += n) {
-    if (w->single) (w->logarithm ? single_log_softmax : single_softmax)((const float *)w->lines.in + i, (float *)w->lines.out + i, n);
-    else (w->logarithm ? twofold_log_softmax : twofold_softmax)((const double *)w->lines.in + i, (double *)w->lines.out + i, n);
+    if (w->single)
+      (w->logarithm ? single_log_softmax : single_softmax)((const float *)w->lines.in + i, (float *)w->lines.out + i,
+                                                           n);
+    else
+      (w->logarithm ? twofold_log_softmax : twofold_softmax)((const double *)w->lines.in + i,
+                                                             (double *)w->lines.out + i, n);
   }
 }
 
@@ -78,7 +82,10 @@ static const td_sample line_samples[] = {
     {"3,4", NULL, -2, 2, NULL}, {"2,3,4", "axis=1", -2, 2, NULL}, {"5", "axis=0", -2, 2, NULL},
     {"0,3", NULL, -2, 2, NULL}, {"2,1", NULL, -2, 2, NULL},       TD_SAMPLES_END,
 };
-#define LINE_PARAMS {TD_X, {.name = "axis", .kind = TD_PARAM_AXIS, .fallback = TD_INT_DEFAULT(-1)}}
+#define LINE_PARAMS                                                                 \
+  {                                                                                 \
+    TD_X, { .name = "axis", .kind = TD_PARAM_AXIS, .fallback = TD_INT_DEFAULT(-1) } \
+  }
 
 static const td_op softmax = {
     .name = "softmax",

@@ -16,8 +16,8 @@ typedef double line_function(const work *w, int64_t line);
 
 struct work {
   td_reduction r;
-  bool single;             // lines are float, else double
-  double parameter;        // ddof, or the norm's order
+  bool single; // lines are float, else double
+  double parameter; // ddof, or the norm's order
   line_function *line;
   td_view out;
 };
@@ -45,18 +45,18 @@ static int reduce_lines(const td_call *call, const td_arg *axes, double paramete
 // ---- var, std ----
 
 // Elements are taken relative to the first, so a constant line gives exactly 0.
-#define VARIANCE(T, name)                                                                                              \
-  static double name##_variance(const T *x, int64_t n, double ddof) {                                                  \
-    double sum = 0, squares = 0, rest = (double)n - ddof;                                                              \
-    if (!n) return NAN;                                                                                                \
-    double first = (double)x[0];                                                                                       \
-    for (int64_t i = 0; i < n; i++) sum += (double)x[i] - first;                                                       \
-    double mean = sum / (double)n;                                                                                     \
-    for (int64_t i = 0; i < n; i++) {                                                                                  \
-      double d = ((double)x[i] - first) - mean;                                                                        \
-      squares += d * d;                                                                                                \
-    }                                                                                                                  \
-    return squares / (rest > 0 ? rest : 0);                                                                            \
+#define VARIANCE(T, name)                                             \
+  static double name##_variance(const T *x, int64_t n, double ddof) { \
+    double sum = 0, squares = 0, rest = (double)n - ddof;             \
+    if (!n) return NAN;                                               \
+    double first = (double)x[0];                                      \
+    for (int64_t i = 0; i < n; i++) sum += (double)x[i] - first;      \
+    double mean = sum / (double)n;                                    \
+    for (int64_t i = 0; i < n; i++) {                                 \
+      double d = ((double)x[i] - first) - mean;                       \
+      squares += d * d;                                               \
+    }                                                                 \
+    return squares / (rest > 0 ? rest : 0);                           \
   }
 VARIANCE(float, single)
 VARIANCE(double, twofold)
@@ -148,22 +148,22 @@ static int logsumexp_vjp(td_rule *rule) {
 
 // ---- norm ----
 
-#define NORM(T, name)                                                                                                  \
-  static double name##_norm(const T *x, int64_t n, double order) {                                                     \
-    double largest = 0, sum = 0;                                                                                       \
-    for (int64_t i = 0; i < n; i++) {                                                                                  \
-      double a = fabs((double)x[i]);                                                                                   \
-      largest = a > largest || a != a ? a : largest;                                                                   \
-    }                                                                                                                  \
-    if (isinf(order) || !(largest > 0) || isinf(largest)) return largest;                                              \
-    double scale = order == 1 ? 1 : ldexp(1, -ilogb(largest)); /* nothing overflows, and no bit is lost */             \
-    if (order == 1)                                                                                                    \
-      for (int64_t i = 0; i < n; i++) sum += fabs((double)x[i]);                                                       \
-    else if (order == 2)                                                                                               \
-      for (int64_t i = 0; i < n; i++) sum += ((double)x[i] * scale) * ((double)x[i] * scale);                          \
-    else                                                                                                               \
-      for (int64_t i = 0; i < n; i++) sum += pow(fabs((double)x[i]) * scale, order);                                   \
-    return (order == 1 ? sum : order == 2 ? sqrt(sum) : pow(sum, 1 / order)) / scale;                                  \
+#define NORM(T, name)                                                                                      \
+  static double name##_norm(const T *x, int64_t n, double order) {                                         \
+    double largest = 0, sum = 0;                                                                           \
+    for (int64_t i = 0; i < n; i++) {                                                                      \
+      double a = fabs((double)x[i]);                                                                       \
+      largest = a > largest || a != a ? a : largest;                                                       \
+    }                                                                                                      \
+    if (isinf(order) || !(largest > 0) || isinf(largest)) return largest;                                  \
+    double scale = order == 1 ? 1 : ldexp(1, -ilogb(largest)); /* nothing overflows, and no bit is lost */ \
+    if (order == 1)                                                                                        \
+      for (int64_t i = 0; i < n; i++) sum += fabs((double)x[i]);                                           \
+    else if (order == 2)                                                                                   \
+      for (int64_t i = 0; i < n; i++) sum += ((double)x[i] * scale) * ((double)x[i] * scale);              \
+    else                                                                                                   \
+      for (int64_t i = 0; i < n; i++) sum += pow(fabs((double)x[i]) * scale, order);                       \
+    return (order == 1 ? sum : order == 2 ? sqrt(sum) : pow(sum, 1 / order)) / scale;                      \
   }
 NORM(float, single)
 NORM(double, twofold)
@@ -209,10 +209,16 @@ static int norm_vjp(td_rule *rule) {
 // ---- rows ----
 
 static const td_sample spread_samples[] = {
-    {"2,3", NULL, -2, 2, NULL}, {"2,3,4", "axis=1, ddof=1", -2, 2, NULL}, {"2,3,4", "axis=(0, 2), keepdims=True", -2, 2, NULL},
-    {"2,3", "axis=-1", -2, 2, NULL}, TD_SAMPLES_END,
+    {"2,3", NULL, -2, 2, NULL},
+    {"2,3,4", "axis=1, ddof=1", -2, 2, NULL},
+    {"2,3,4", "axis=(0, 2), keepdims=True", -2, 2, NULL},
+    {"2,3", "axis=-1", -2, 2, NULL},
+    TD_SAMPLES_END,
 };
-#define SPREAD_PARAMS {TD_X, TD_AXIS_PARAM, TD_KEEPDIMS_PARAM, {.name = "ddof", .kind = TD_PARAM_INT, .fallback = TD_INT_DEFAULT(0)}}
+#define SPREAD_PARAMS                                                                                               \
+  {                                                                                                                 \
+    TD_X, TD_AXIS_PARAM, TD_KEEPDIMS_PARAM, { .name = "ddof", .kind = TD_PARAM_INT, .fallback = TD_INT_DEFAULT(0) } \
+  }
 
 static const td_op var = {
     .name = "var",
@@ -223,7 +229,8 @@ static const td_op var = {
     .kernel = var_kernel,
     .vjp = var_vjp,
     .saves = TD_SAVES_IN0,
-    .doc = "Mean squared distance from the mean, divided by n - ddof. The default ddof=0 is NumPy's; ddof=1 gives the unbiased "
+    .doc = "Mean squared distance from the mean, divided by n - ddof. The default ddof=0 is NumPy's; ddof=1 gives the "
+           "unbiased "
            "estimate that PyTorch defaults to.\nGradient: 2 c (x - mean(x)) / (n - ddof).",
     .example = "var(tensor([1., 2., 3., 4.])).item()  # 1.25",
     .samples = spread_samples,
@@ -238,7 +245,8 @@ static const td_op std_op = {
     .kernel = std_kernel,
     .vjp = std_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,
-    .doc = "Standard deviation, the root of var. The default ddof=0 is NumPy's; ddof=1 divides by n - 1, as PyTorch does by "
+    .doc = "Standard deviation, the root of var. The default ddof=0 is NumPy's; ddof=1 divides by n - 1, as PyTorch "
+           "does by "
            "default.\nGradient: c (x - mean(x)) / ((n - ddof) std), and 0 where the deviation is 0.",
     .example = "std(tensor([1., 3.])).item()  # 1.0",
     .samples = spread_samples,
@@ -256,26 +264,36 @@ static const td_op logsumexp = {
     .doc = "log(sum(exp(x))) over axis, without overflow. Of nothing, and of -inf alone, it is -inf.\n"
            "Gradient: c softmax(x), and 0 where all elements are -inf.",
     .example = "logsumexp(tensor([1000., 0.])).item()  # 1000.0",
-    .samples = TD_SAMPLES{{"2,3", NULL, -2, 2, NULL}, {"2,3,4", "axis=1", -2, 2, NULL},
-                          {"2,3,4", "axis=(0, 2), keepdims=True", -2, 2, NULL}, {"0,3", "axis=1", -2, 2, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"2,3", NULL, -2, 2, NULL},
+                          {"2,3,4", "axis=1", -2, 2, NULL},
+                          {"2,3,4", "axis=(0, 2), keepdims=True", -2, 2, NULL},
+                          {"0,3", "axis=1", -2, 2, NULL},
+                          TD_SAMPLES_END},
 };
 
 static const td_op norm = {
     .name = "norm",
-    .params = {TD_X, {.name = "ord", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(2)}, TD_AXIS_PARAM, TD_KEEPDIMS_PARAM},
+    .params = {TD_X,
+               {.name = "ord", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(2)},
+               TD_AXIS_PARAM,
+               TD_KEEPDIMS_PARAM},
     .kind = TD_KIND_REDUCE,
     .method = true,
     .infer = norm_infer,
     .kernel = norm_kernel,
     .vjp = norm_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,
-    .doc = "Length of the vectors along axis (of all elements when None): (sum |x|^ord)^(1/ord), the largest |x| for ord = inf. "
+    .doc = "Length of the vectors along axis (of all elements when None): (sum |x|^ord)^(1/ord), the largest |x| for "
+           "ord = inf. "
            "Matrices are taken as vectors of their elements.\n"
            "Gradient: c sign(x) (|x| / norm)^(ord - 1); 0 where the norm is 0; elements that tie for ord = inf share.",
     .example = "norm(tensor([3., 4.])).item()  # 5.0",
-    .samples = TD_SAMPLES{{"2,3", NULL, 0.5, 2, NULL}, {"2,3,4", "axis=1, ord=1", 0.5, 2, NULL},
+    .samples = TD_SAMPLES{{"2,3", NULL, 0.5, 2, NULL},
+                          {"2,3,4", "axis=1, ord=1", 0.5, 2, NULL},
                           {"2,3,4", "axis=(0, 2), keepdims=True, ord=3", 0.5, 2, NULL},
-                          {"2,3", "ord=inf, axis=-1", 0.5, 2, NULL}, {"0,3", "axis=0", 0.5, 2, NULL}, TD_SAMPLES_END},
+                          {"2,3", "ord=inf, axis=-1", 0.5, 2, NULL},
+                          {"0,3", "axis=0", 0.5, 2, NULL},
+                          TD_SAMPLES_END},
 };
 
 const td_op *const td_family_statistics[] = {&var, &std_op, &logsumexp, &norm, NULL};

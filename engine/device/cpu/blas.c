@@ -18,8 +18,8 @@
 
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 }; // CBLAS's numbers
 
-typedef void sgemm_function(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
-                            const float *b, int ldb, float beta, float *c, int ldc);
+typedef void sgemm_function(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a,
+                            int lda, const float *b, int ldb, float beta, float *c, int ldc);
 typedef void dgemm_function(int order, int trans_a, int trans_b, int m, int n, int k, double alpha, const double *a,
                             int lda, const double *b, int ldb, double beta, double *c, int ldc);
 

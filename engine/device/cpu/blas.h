@@ -11,8 +11,8 @@ typedef struct td_gemm_job { // C (m x n, row-major) = op(A) (m x k) op(B) (k x 
   bool a_transposed, b_transposed; // A is stored k x m; B is stored n x k
   int64_t m, n, k;
   const void *a, *b;
-  void *c;                   // apart from a and b; overwritten
-  int64_t lda, ldb, ldc;     // at least the stored columns, and 1
+  void *c; // apart from a and b; overwritten
+  int64_t lda, ldb, ldc; // at least the stored columns, and 1
 } td_gemm_job;
 
 // C = op(A) op(B) in one dtype: float32, float64, int32, int64, uint8 (wrapping) or bool (or of ands). pool may be NULL.

@@ -13,14 +13,14 @@
 #include "engine/tensor/tensor.h"
 
 enum {
-  TINY = 64,              // multiplications up to which plain loops win
-  SMALL = 8192,           // up to which gemm_packed.c wins
-  SHORT = 8,              // and so it does up to this k
-  PIECE = 500 << 10,      // multiplications of a piece, at least
-  PIECES = 16,            // at most
-  PIECE_LENGTH = 96,      // sides of pieces are no shorter: each packs the whole other operand
-  PIECE_UNIT = 16,        // and multiples of this
-  DEEP = 4,               // k is cut where it is so many times the longer side of C
+  TINY = 64, // multiplications up to which plain loops win
+  SMALL = 8192, // up to which gemm_packed.c wins
+  SHORT = 8, // and so it does up to this k
+  PIECE = 500 << 10, // multiplications of a piece, at least
+  PIECES = 16, // at most
+  PIECE_LENGTH = 96, // sides of pieces are no shorter: each packs the whole other operand
+  PIECE_UNIT = 16, // and multiples of this
+  DEEP = 4, // k is cut where it is so many times the longer side of C
   VECTOR_PIECE = 1 << 16, // matrix elements that one piece of a matrix times a vector reads
   VECTOR_BYTES = 32,
 };
@@ -34,24 +34,30 @@ typedef struct strided { // op(A) and op(B) by strides
 } strided;
 
 static strided strided_of(const td_gemm_job *job) {
-  return (strided){job->m, job->n, job->k, job->a_transposed ? 1 : job->lda, job->a_transposed ? job->lda : 1,
-                   job->b_transposed ? 1 : job->ldb, job->b_transposed ? job->ldb : 1, job->ldc};
+  return (strided){job->m,
+                   job->n,
+                   job->k,
+                   job->a_transposed ? 1 : job->lda,
+                   job->a_transposed ? job->lda : 1,
+                   job->b_transposed ? 1 : job->ldb,
+                   job->b_transposed ? job->ldb : 1,
+                   job->ldc};
 }
 
 // c[i, j] is c[i, j] PLUS (a[i, p] TIMES b[p, j]) for p = 0, 1, ...
-#define PLAIN(type, name, PLUS, TIMES)                                                                                 \
-  TD_CLONES static void name(const strided *s, const type *restrict a, const type *restrict b, type *restrict c) {     \
-    for (int64_t i = 0; i < s->m; i++) {                                                                               \
-      type *row = c + i * s->ldc;                                                                                      \
-      memset(row, 0, (size_t)s->n * sizeof(type));                                                                     \
-      for (int64_t p = 0; p < s->k; p++) {                                                                             \
-        const type factor = a[i * s->a_row + p * s->a_step], *from = b + p * s->b_step;                                \
-        if (s->b_column == 1)                                                                                          \
-          for (int64_t j = 0; j < s->n; j++) row[j] = (type)(row[j] PLUS(factor TIMES from[j]));                       \
-        else                                                                                                           \
-          for (int64_t j = 0; j < s->n; j++) row[j] = (type)(row[j] PLUS(factor TIMES from[j * s->b_column]));         \
-      }                                                                                                                \
-    }                                                                                                                  \
+#define PLAIN(type, name, PLUS, TIMES)                                                                             \
+  TD_CLONES static void name(const strided *s, const type *restrict a, const type *restrict b, type *restrict c) { \
+    for (int64_t i = 0; i < s->m; i++) {                                                                           \
+      type *row = c + i * s->ldc;                                                                                  \
+      memset(row, 0, (size_t)s->n * sizeof(type));                                                                 \
+      for (int64_t p = 0; p < s->k; p++) {                                                                         \
+        const type factor = a[i * s->a_row + p * s->a_step], *from = b + p * s->b_step;                            \
+        if (s->b_column == 1)                                                                                      \
+          for (int64_t j = 0; j < s->n; j++) row[j] = (type)(row[j] PLUS(factor TIMES from[j]));                   \
+        else                                                                                                       \
+          for (int64_t j = 0; j < s->n; j++) row[j] = (type)(row[j] PLUS(factor TIMES from[j * s->b_column]));     \
+      }                                                                                                            \
+    }                                                                                                              \
   }
 PLAIN(float, plain_float, +, *)
 PLAIN(double, plain_double, +, *)
@@ -75,52 +81,52 @@ static void run_plain(uint8_t dtype, const td_gemm_job *job) {
 // ---- a matrix times a vector ----
 
 typedef struct product { // y[i] = sum over p of matrix(i, p) * x[p]
-  bool along;            // matrix(i, p) at matrix[i * pitch + p]; else at matrix[p * pitch + i]
+  bool along; // matrix(i, p) at matrix[i * pitch + p]; else at matrix[p * pitch + i]
   uint8_t dtype;
   int64_t count, k, pitch, y_step, per_piece;
   const char *matrix, *x;
   char *y;
 } product;
 
-#define VECTOR_KERNELS(type, name)                                                                                     \
-  typedef type name##_vector __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(type)), may_alias));             \
-  enum { name##_lanes = VECTOR_BYTES / sizeof(type), name##_wide = 8 * name##_lanes };                                 \
-                                                                                                                       \
-  TD_CLONES static void name##_rows(type *y, int64_t step, const type *matrix, int64_t pitch, const type *x,           \
-                                    int64_t count, int64_t k) {                                                        \
-    for (int64_t i = 0; i < count; i++, matrix += pitch) {                                                             \
-      name##_vector sums[4] = {0};                                                                                     \
-      int64_t p = 0;                                                                                                   \
-      for (; p + 4 * name##_lanes <= k; p += 4 * name##_lanes)                                                         \
-        _Pragma("GCC unroll 4") for (int v = 0; v < 4; v++) sums[v] +=                                                 \
-            *(const name##_vector *)(matrix + p + v * name##_lanes) *                                                  \
-            *(const name##_vector *)(x + p + v * name##_lanes);                                                        \
-      name##_vector all = (sums[0] + sums[1]) + (sums[2] + sums[3]);                                                   \
-      type sum = 0;                                                                                                    \
-      for (; p < k; p++) sum += matrix[p] * x[p];                                                                      \
-      for (int lane = 0; lane < name##_lanes; lane++) sum += all[lane];                                                \
-      y[i * step] = sum;                                                                                               \
-    }                                                                                                                  \
-  }                                                                                                                    \
-                                                                                                                       \
-  TD_CLONES static void name##_columns(type *y, int64_t step, const type *matrix, int64_t pitch, const type *x,        \
-                                       int64_t count, int64_t k) {                                                     \
-    int64_t i = 0;                                                                                                     \
-    for (; i + name##_wide <= count; i += name##_wide) {                                                               \
-      name##_vector sums[8] = {0};                                                                                     \
-      const type *at = matrix + i;                                                                                     \
-      for (int64_t p = 0; p < k; p++, at += pitch)                                                                     \
-        _Pragma("GCC unroll 8") for (int v = 0; v < 8; v++) sums[v] +=                                                 \
-            x[p] * *(const name##_vector *)(at + v * name##_lanes);                                                    \
-      for (int v = 0; v < 8; v++)                                                                                      \
-        for (int lane = 0; lane < name##_lanes; lane++) y[(i + v * name##_lanes + lane) * step] = sums[v][lane];       \
-    }                                                                                                                  \
-    int64_t rest = count - i;                                                                                          \
-    type sums[name##_wide] = {0};                                                                                      \
-    const type *at = matrix + i;                                                                                       \
-    for (int64_t p = 0; p < k && rest; p++, at += pitch)                                                               \
-      for (int64_t j = 0; j < rest; j++) sums[j] += x[p] * at[j];                                                      \
-    for (int64_t j = 0; j < rest; j++) y[(i + j) * step] = sums[j];                                                    \
+#define VECTOR_KERNELS(type, name)                                                                               \
+  typedef type name##_vector __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(type)), may_alias));       \
+  enum { name##_lanes = VECTOR_BYTES / sizeof(type), name##_wide = 8 * name##_lanes };                           \
+                                                                                                                 \
+  TD_CLONES static void name##_rows(type *y, int64_t step, const type *matrix, int64_t pitch, const type *x,     \
+                                    int64_t count, int64_t k) {                                                  \
+    for (int64_t i = 0; i < count; i++, matrix += pitch) {                                                       \
+      name##_vector sums[4] = {0};                                                                               \
+      int64_t p = 0;                                                                                             \
+      for (; p + 4 * name##_lanes <= k; p += 4 * name##_lanes)                                                   \
+        _Pragma("GCC unroll 4") for (int v = 0; v < 4; v++) sums[v] +=                                           \
+            *(const name##_vector *)(matrix + p + v * name##_lanes) *                                            \
+            *(const name##_vector *)(x + p + v * name##_lanes);                                                  \
+      name##_vector all = (sums[0] + sums[1]) + (sums[2] + sums[3]);                                             \
+      type sum = 0;                                                                                              \
+      for (; p < k; p++) sum += matrix[p] * x[p];                                                                \
+      for (int lane = 0; lane < name##_lanes; lane++) sum += all[lane];                                          \
+      y[i * step] = sum;                                                                                         \
+    }                                                                                                            \
+  }                                                                                                              \
+                                                                                                                 \
+  TD_CLONES static void name##_columns(type *y, int64_t step, const type *matrix, int64_t pitch, const type *x,  \
+                                       int64_t count, int64_t k) {                                               \
+    int64_t i = 0;                                                                                               \
+    for (; i + name##_wide <= count; i += name##_wide) {                                                         \
+      name##_vector sums[8] = {0};                                                                               \
+      const type *at = matrix + i;                                                                               \
+      for (int64_t p = 0; p < k; p++, at += pitch)                                                               \
+        _Pragma("GCC unroll 8") for (int v = 0; v < 8; v++) sums[v] +=                                           \
+            x[p] * *(const name##_vector *)(at + v * name##_lanes);                                              \
+      for (int v = 0; v < 8; v++)                                                                                \
+        for (int lane = 0; lane < name##_lanes; lane++) y[(i + v * name##_lanes + lane) * step] = sums[v][lane]; \
+    }                                                                                                            \
+    int64_t rest = count - i;                                                                                    \
+    type sums[name##_wide] = {0};                                                                                \
+    const type *at = matrix + i;                                                                                 \
+    for (int64_t p = 0; p < k && rest; p++, at += pitch)                                                         \
+      for (int64_t j = 0; j < rest; j++) sums[j] += x[p] * at[j];                                                \
+    for (int64_t j = 0; j < rest; j++) y[(i + j) * step] = sums[j];                                              \
   }
 VECTOR_KERNELS(float, single)
 VECTOR_KERNELS(double, twofold)
@@ -154,9 +160,15 @@ static bool run_vector(td_pool *pool, uint8_t dtype, const td_gemm_job *job) {
   bool row = job->m == 1; // y is a row of C, x a row of op(A)
   bool transposed = row ? job->a_transposed : !job->b_transposed;
   int64_t x_step = transposed ? (row ? job->lda : job->ldb) : 1;
-  product v = {.along = row ? job->b_transposed : !job->a_transposed, .dtype = dtype, .count = row ? job->n : job->m,
-               .k = job->k, .pitch = row ? job->ldb : job->lda, .y_step = row ? 1 : job->ldc,
-               .matrix = row ? job->b : job->a, .x = row ? job->a : job->b, .y = job->c};
+  product v = {.along = row ? job->b_transposed : !job->a_transposed,
+               .dtype = dtype,
+               .count = row ? job->n : job->m,
+               .k = job->k,
+               .pitch = row ? job->ldb : job->lda,
+               .y_step = row ? 1 : job->ldc,
+               .matrix = row ? job->b : job->a,
+               .x = row ? job->a : job->b,
+               .y = job->c};
   char *dense = NULL;
   if (x_step != 1 && v.k > 1) {
     dense = gather(v.x, x_step, v.k, td_dtype_bytes(dtype));
@@ -179,7 +191,7 @@ typedef struct cut {
   uint8_t dtype;
   enum axis axis;
   int64_t length, per_piece;
-  char *sums;             // ALONG_K: C of each piece but the first, without gaps
+  char *sums; // ALONG_K: C of each piece but the first, without gaps
   atomic_bool failed;
 } cut;
 
@@ -192,8 +204,10 @@ static void cut_piece(void *argument, int64_t piece) {
   cut *c = argument;
   td_gemm_job job = *c->job;
   int64_t first = piece * c->per_piece, count = MIN(c->length - first, c->per_piece), bytes = td_dtype_bytes(c->dtype);
-  if (c->axis != ALONG_N) job.a = (const char *)job.a + first * ((c->axis == ALONG_M) != job.a_transposed ? job.lda : 1) * bytes;
-  if (c->axis != ALONG_M) job.b = (const char *)job.b + first * ((c->axis == ALONG_K) != job.b_transposed ? job.ldb : 1) * bytes;
+  if (c->axis != ALONG_N)
+    job.a = (const char *)job.a + first * ((c->axis == ALONG_M) != job.a_transposed ? job.lda : 1) * bytes;
+  if (c->axis != ALONG_M)
+    job.b = (const char *)job.b + first * ((c->axis == ALONG_K) != job.b_transposed ? job.ldb : 1) * bytes;
   switch (c->axis) {
   case ALONG_M:
     job.m = count;
