@@ -1,12 +1,14 @@
 // Walks the operands of elementwise kernels: see map.h. A walk has the result's dimensions with neighbours merged where
 // no operand breaks them, so that most calls are a single row. Within a row an operand is direct (plain elements of the
-// right dtype), fixed (one number), or loaded: copied or cast block by block into a buffer on the stack.
+// right dtype), fixed (one number), or loaded: copied or cast block by block into a buffer on the stack. Where rows are
+// short, blocks reach over many of them, so that a loop has enough to do.
 #include <string.h>
 #include "engine/ops/map.h"
 
 enum {
   BLOCK = 512, // elements of a loaded block
   CHUNK = 1 << 15, // elements of a task of the pool
+  SHORT = 32, // rows of fewer elements are taken together
   ALONE = 2 * CHUNK, // results of at most this many elements are one task
 };
 
@@ -31,6 +33,7 @@ typedef struct walk {
   int out_bytes, rank, inputs;
   unsigned fixed; // for the loop
   bool loaded; // some operand is LOADED
+  bool joined; // blocks reach over rows
   operand operands[3];
 } walk;
 
@@ -103,35 +106,78 @@ static void run_row(const walk *w, char *out, const char *const from[3], int64_t
   else w->row(w->owner, out, from[0], w->operands[0].strides[w->rank - 1], n);
 }
 
+typedef struct cursor {
+  int64_t index[TD_RANK_MAX];
+  const char *from[3]; // the operands' elements there
+} cursor;
+
+static void cursor_start(cursor *c, const walk *w, int64_t position) {
+  for (int k = 0; k < w->inputs; k++) c->from[k] = w->operands[k].data;
+  for (int d = w->rank - 1; d >= 0; d--) {
+    c->index[d] = position % w->shape[d];
+    position /= w->shape[d];
+    for (int k = 0; k < w->inputs; k++) c->from[k] += c->index[d] * w->operands[k].strides[d];
+  }
+}
+
+// Elements that are left in its row, at most limit.
+static int64_t cursor_left(const cursor *c, const walk *w, int64_t limit) {
+  int64_t left = w->shape[w->rank - 1] - c->index[w->rank - 1];
+  return left < limit ? left : limit;
+}
+
+static void cursor_move(cursor *c, const walk *w, int64_t n) { // n at most to the row's end
+  for (int d = w->rank - 1; d >= 0; d--, n = 1) {
+    bool wraps = (c->index[d] += n) == w->shape[d];
+    int64_t steps = wraps ? n - w->shape[d] : n;
+    for (int k = 0; k < w->inputs; k++) c->from[k] += steps * w->operands[k].strides[d];
+    if (!wraps) return;
+    c->index[d] = 0;
+  }
+}
+
+static void run_rows(const walk *w, int64_t begin, int64_t end) {
+  cursor c;
+  cursor_start(&c, w, begin);
+  while (begin < end) {
+    int64_t n = cursor_left(&c, w, end - begin);
+    run_row(w, w->out + begin * w->out_bytes, c.from, n);
+    cursor_move(&c, w, n);
+    begin += n;
+  }
+}
+
+// The same for short rows: direct operands are plain throughout, fixed ones are one number throughout.
+static void run_joined(const walk *w, int64_t begin, int64_t end) {
+  _Alignas(64) char buffers[3][BLOCK * 8];
+  cursor c;
+  cursor_start(&c, w, begin);
+  const char *at[3] = {NULL};
+  for (int k = 0; k < w->inputs; k++) {
+    const operand *o = &w->operands[k];
+    at[k] = o->mode == FIXED ? o->data : buffers[k];
+    if (o->mode == FIXED_CAST) load(o, buffers[k], o->data, 0, 1);
+  }
+  for (; begin < end; begin += BLOCK) {
+    int64_t count = end - begin < BLOCK ? end - begin : BLOCK;
+    for (int k = 0; k < w->inputs; k++)
+      if (w->operands[k].mode == DIRECT) at[k] = w->operands[k].data + begin * w->operands[k].bytes;
+    for (int64_t filled = 0, n; filled < count; filled += n) {
+      n = cursor_left(&c, w, count - filled);
+      for (int k = 0; k < w->inputs; k++) {
+        const operand *o = &w->operands[k];
+        if (o->mode == LOADED) load(o, buffers[k] + filled * o->bytes, c.from[k], o->strides[w->rank - 1], n);
+      }
+      cursor_move(&c, w, n);
+    }
+    w->loop(count, w->out + begin * w->out_bytes, at[0], at[1], at[2], w->fixed, w->argument);
+  }
+}
+
 // Results begin to end, counted in row-major order.
 static void run_range(const walk *w, int64_t begin, int64_t end) {
-  int64_t index[TD_RANK_MAX] = {0};
-  int last = w->rank - 1;
-  int64_t rest = begin;
-  for (int d = last; d >= 0; d--) {
-    index[d] = rest % w->shape[d];
-    rest /= w->shape[d];
-  }
-  const char *from[3] = {NULL};
-  for (int k = 0; k < w->inputs; k++) {
-    from[k] = w->operands[k].data;
-    for (int d = 0; d <= last; d++) from[k] += index[d] * w->operands[k].strides[d];
-  }
-  while (begin < end) {
-    int64_t n = w->shape[last] - index[last];
-    if (n > end - begin) n = end - begin;
-    run_row(w, w->out + begin * w->out_bytes, from, n);
-    begin += n;
-    if (begin == end) return;
-    for (int k = 0; k < w->inputs; k++) from[k] -= index[last] * w->operands[k].strides[last];
-    index[last] = 0;
-    for (int d = last - 1; d >= 0; d--) {
-      bool wraps = ++index[d] == w->shape[d];
-      for (int k = 0; k < w->inputs; k++) from[k] += w->operands[k].strides[d] * (wraps ? 1 - w->shape[d] : 1);
-      if (!wraps) break;
-      index[d] = 0;
-    }
-  }
+  if (w->joined) run_joined(w, begin, end);
+  else run_rows(w, begin, end);
 }
 
 static void run_chunk(void *argument, int64_t chunk) {
@@ -166,18 +212,29 @@ static void merge_dimensions(walk *w, const td_call *call) {
   for (int k = 0; k < w->inputs; k++) w->operands[k].strides[0] = 0;
 }
 
-// How the loop gets each operand of a row. The last operands are fixed first: see td_loop.
+// Are the operand's elements neighbours from the first dimension on, or all the same one?
+static bool is_even(const operand *o, const walk *w, int64_t step, int first) {
+  for (int d = w->rank - 1; d >= first; d--) {
+    if (o->strides[d] != step) return false;
+    step *= w->shape[d];
+  }
+  return true;
+}
+
+// How the loop gets each operand of a row, or of all rows where they are joined. The last operands are fixed first: see
+// td_loop.
 static void choose_modes(walk *w) {
+  w->joined = w->rank > 1 && w->shape[w->rank - 1] < SHORT;
   w->fixed = 0;
   w->loaded = false;
+  int first = w->joined ? 0 : w->rank - 1;
   for (int k = w->inputs - 1; k >= 0; k--) {
     operand *o = &w->operands[k];
-    int64_t stride = o->strides[w->rank - 1];
     bool may_fix = k > 0 || (w->inputs == 2 && !w->fixed);
-    if (stride == 0 && may_fix) {
+    if (may_fix && is_even(o, w, 0, first)) {
       o->mode = o->dtype == o->wanted ? FIXED : FIXED_CAST;
       w->fixed |= 1u << k;
-    } else if (o->dtype == o->wanted && (stride == o->bytes || w->shape[w->rank - 1] == 1)) {
+    } else if (o->dtype == o->wanted && is_even(o, w, o->bytes, first)) {
       o->mode = DIRECT;
     } else {
       o->mode = LOADED;
@@ -209,6 +266,7 @@ void td_map_rows(const td_call *call, td_row *row, void *owner, bool parallel) {
   if (call->out[0].size == 0) return;
   start_walk(&w, call, 1);
   w.loop = NULL;
+  w.joined = false;
   w.row = row;
   w.owner = owner;
   run_walk(&w, call, parallel);

@@ -435,6 +435,9 @@ START_TEST(any_strides_and_dtypes) {
       check_walk(counting(p, 2, SHAPE(7, 1), 1), counting(q, 1, SHAPE(1300), 2), counting(TD_UINT8, 2, SHAPE(7, 1), 0));
       check_walk(counting(p, 0, NULL, 1), counting(q, 2, SHAPE(2, 3), 2), counting(TD_FLOAT32, 3, SHAPE(2, 1, 1), 0));
       check_walk(counting(p, 0, NULL, 1), counting(q, 0, NULL, 2), counting(TD_BOOL, 0, NULL, 1));
+      check_walk(counting(p, 2, SHAPE(700, 3), 1), counting(q, 1, SHAPE(3), 2), counting(TD_BOOL, 2, SHAPE(700, 1), 1));
+      check_walk(turned(counting(p, 2, SHAPE(3, 700), 1), SHAPE(1, 1)), counting(q, 0, NULL, 2),
+                 counting(TD_BOOL, 0, NULL, 1));
       check_walk(counting(p, 2, SHAPE(0, 3), 1), counting(q, 1, SHAPE(3), 2), counting(TD_BOOL, 1, SHAPE(1), 1));
       check_walk(turned(counting(p, 2, SHAPE(1201, 3), 1), SHAPE(1, 2)), counting(q, 1, SHAPE(601), 2),
                  counting(TD_BOOL, 1, SHAPE(601), 1));
@@ -470,6 +473,7 @@ START_TEST(chunks_do_not_show) { // one thread and two, one piece and many
   td_tensor_unref(one);
   td_tensor_unref(two);
   td_context_free(alone);
+  check_walk(counting(TD_FLOAT32, 2, SHAPE(30001, 3), 1), counting(TD_FLOAT32, 1, SHAPE(3), 2), INTS(TD_BOOL, 1, 0, 1));
   td_tensor *column = td_tensor_view(context, y, 2, SHAPE(300, 1), SHAPE(1, 1), 0),
             *row = td_tensor_view(context, x, 1, SHAPE(1000), SHAPE(3), 0);
   check_walk(column, row, INTS(TD_BOOL, 1));
