@@ -148,11 +148,31 @@ static int add_step(td_interpreter *I, void *state, td_value element) {
   return ok ? TD_FLOW_NEXT : TD_FLOW_ERROR;
 }
 
+// CPython makes a set display of three or more constants of a constant, which was itself built anew once, each time in
+// the order of its elements: that shows in the order of printing.
+static bool is_constant_display(const td_node *n) {
+  for (int32_t i = 0; i < n->count; i++) {
+    const td_node *item = n->items[i]->kind == TD_NODE_UNARY ? n->items[i]->a : n->items[i];
+    if (item->kind != TD_NODE_CONSTANT) return false;
+  }
+  return n->count > 2;
+}
+
+static td_value as_constant(td_interpreter *I, td_value set) { // takes over set
+  td_value elements = td_list_from(I, set), constant = td_is_nil(elements) ? TD_NIL : td_set_from(I, elements);
+  td_value result = td_is_nil(constant) ? TD_NIL : td_set_from(I, constant);
+  td_unref(set);
+  td_unref(elements);
+  td_unref(constant);
+  return result;
+}
+
 static td_value evaluate_set(td_interpreter *I, const td_node *n) {
   td_set *set = td_set_new(I);
   bool ok = set != NULL;
   td_mark(I, n);
   for (int32_t i = 0; ok && i < n->count; i++) ok = each_item(I, n->items[i], add_step, set);
+  if (ok && is_constant_display(n)) return as_constant(I, td_from(set));
   if (ok) return td_from(set);
   td_unref(td_from(set));
   return TD_NIL;

@@ -173,7 +173,7 @@ td_value td_compare(td_interpreter *I, int comparison, td_value a, td_value b) {
 
 int td_equal_values(td_interpreter *I, td_value a, td_value b) {
   if (a.tag == b.tag) {
-    if (a.tag == TD_TAG_DOUBLE) return a.f == b.f;
+    if (a.tag == TD_TAG_DOUBLE) return a.f == b.f || a.i == b.i; // the same bits: the same NaN
     if (a.i == b.i) return 1;
     if (a.tag != TD_TAG_OBJECT) return 0;
     if (a.o->type == &td_str_type && b.o->type == &td_str_type) return td_str_equal(td_as_str(a), td_as_str(b));

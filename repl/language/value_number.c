@@ -416,10 +416,21 @@ static bool is_float_literal(const char *c) {
   return !*c;
 }
 
+// A NaN is equal to nothing, but containers find the very one that they hold. Numbers have no address here, so each NaN
+// that is written out gets bits of its own to be known by.
+static double nan_new(bool negative) {
+  static _Thread_local uint32_t count;
+  uint64_t bits = 0x7ff8000000000000u | (uint64_t)negative << 63 | ++count;
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
 td_value td_float_parse(td_interpreter *I, td_str *s) {
   td_text text = {0};
   bool bad, good = clean_number(s, &text, &bad) && is_float_literal(text.data);
   double value = good ? strtod(text.data, NULL) : 0;
+  if (value != value) value = nan_new(*text.data == '-');
   bool failed = text.failed;
   td_text_clear(&text);
   if (failed) return td_raise_memory(I);
