@@ -153,8 +153,8 @@ static td_tensor *stack_range(td_interpreter *I, td_value *items, int64_t count,
 static td_tensor *list_to_tensor(td_interpreter *I, td_value v, int like, int dtype) {
   nest n = {.rank = -1, .category = -1, .dtype = -1};
   if (!scan(I, v, &n, 0, true)) return NULL;
-  td_value *items;
-  int64_t count;
+  td_value *items = NULL;
+  int64_t count = 0;
   sequence_items(v, &items, &count);
   if (n.dtype >= 0) return stack_range(I, items, count, n.dtype);
   if (dtype < 0) {
