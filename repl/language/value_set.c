@@ -63,15 +63,17 @@ static bool resize(td_interpreter *I, td_set *set, int64_t beyond) {
   return true;
 }
 
-// The slot of key, or the free one that ends the search; NULL: exception.
-static slot *find(td_interpreter *I, td_set *set, td_value key, uint64_t hash) {
+// The slot of key, or the free one that ends the search; NULL: exception. *removed: the last removed one that was passed.
+static slot *find(td_interpreter *I, td_set *set, td_value key, uint64_t hash, slot **removed) {
 again:;
+  *removed = NULL;
   uint64_t rest = hash, i = hash & set->mask, version = set->version;
   for (;;) {
     uint64_t last = i + NEAR_PROBES <= set->mask ? i + NEAR_PROBES : i;
     for (uint64_t at = i; at <= last; at++) {
       slot *s = &set->slots[at];
       if (is_free(s)) return s;
+      if (td_is_nil(s->key)) *removed = s;
       if (s->hash != hash || td_is_nil(s->key)) continue;
       if (s->key.tag == key.tag && s->key.i == key.i) return s;
       td_value other = td_ref(s->key);
@@ -88,9 +90,15 @@ again:;
 
 static bool add_hashed(td_interpreter *I, td_set *set, td_value key, uint64_t hash) {
   if (!set->slots && !resize(I, set, 0)) return false;
-  slot *s = find(I, set, key, hash);
+  slot *removed, *s = find(I, set, key, hash, &removed);
   if (!s) return false;
   if (!td_is_nil(s->key)) return true;
+  if (removed) {
+    *removed = (slot){hash, td_ref(key)};
+    set->count++;
+    set->version++;
+    return true;
+  }
   bool grows = (uint64_t)(set->filled + 1) * 5 >= set->mask * 3;
   *s = (slot){hash, td_ref(key)};
   set->filled++;
@@ -112,7 +120,7 @@ bool td_set_add(td_interpreter *I, td_set *set, td_value item) {
 
 static int has_hashed(td_interpreter *I, td_set *set, td_value item, uint64_t hash) {
   if (!set->slots) return 0;
-  slot *s = find(I, set, item, hash);
+  slot *removed, *s = find(I, set, item, hash, &removed);
   return s ? !td_is_nil(s->key) : -1;
 }
 
@@ -123,7 +131,7 @@ int td_set_has(td_interpreter *I, td_set *set, td_value item) {
 
 static int discard_hashed(td_interpreter *I, td_set *set, td_value item, uint64_t hash) {
   if (!set->slots) return 0;
-  slot *s = find(I, set, item, hash);
+  slot *removed, *s = find(I, set, item, hash, &removed);
   if (!s || td_is_nil(s->key)) return s ? 0 : -1;
   td_value key = s->key;
   *s = (slot){UINT64_MAX, TD_NIL};
