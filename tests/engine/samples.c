@@ -118,7 +118,7 @@ static bool read_value(reader *r, const td_param *param, td_arg *arg) {
   }
 }
 
-static bool read_arguments(const td_op *op, const char *text, td_arg *args, char *problem) {
+bool sample_arguments(const td_op *op, const char *text, td_arg *args, char problem[200]) {
   reader r = {text ? text : "", problem};
   int first = td_op_tensor_params(op), count = td_op_arg_count(op);
   for (int i = 0; i < count; i++) args[i] = op->params[first + i].fallback;
@@ -214,7 +214,7 @@ bool sample_make(td_context *context, const td_op *op, const td_sample *sample, 
                  sample_call *call, char problem[200]) {
   reader shapes = {sample->shapes, problem}, dtypes = {sample->dtypes ? sample->dtypes : "", problem};
   call->in_count = 0;
-  if (!read_arguments(op, sample->args, call->args, problem)) return false;
+  if (!sample_arguments(op, sample->args, call->args, problem)) return false;
   while (*shapes.at) {
     td_meta meta;
     bool none;

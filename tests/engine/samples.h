@@ -16,10 +16,12 @@ enum sample_form {
   SAMPLE_SCALAR,   // all inputs 0-d
 };
 
-// Both end with a message in problem when the sample's text is wrong. dtype -1: as the sample says; else that of every
+// Ends with a message in problem when the sample's text is wrong. dtype -1: as the sample says; else that of every
 // floating input.
 bool sample_make(td_context *context, const td_op *op, const td_sample *sample, enum sample_form form, int dtype,
                  sample_call *call, char problem[200]);
+// The values of op's arguments, by a text such as "axis=1, keepdims=True"; those that it doesn't name have their defaults.
+bool sample_arguments(const td_op *op, const char *text, td_arg *args, char problem[200]);
 void sample_drop(sample_call *call);
 int sample_run(td_context *context, const td_op *op, const sample_call *call, td_tensor **out); // td_op_apply
 int sample_outputs(const td_op *op);

@@ -51,8 +51,8 @@ typedef struct reader {
 } reader;
 
 static void stop(const reader *r, const char *problem) {
-  ck_abort_msg("%s, sample %d: %s, where its values have \"%.60s\": let make.py compute them again", r->op->name, r->sample,
-               problem, r->at);
+  ck_abort_msg("%s, sample %d: %s, where its values have \"%.60s\": let make.py compute them again", r->op->name,
+               r->sample, problem, r->at);
 }
 
 static bool skip(reader *r, const char *word) {
@@ -130,8 +130,9 @@ static void expect_elements(reader *r, const char *what, const td_tensor *t, nea
   expect_shape(r, t);
   for (int64_t e = 0; e < t->size; e++) {
     double expected = read_number(r), got = td_tensor_get_float(t, e);
-    ck_assert_msg(near(got, expected, n), "%s, sample %d (%s): element %lld of %s is %.17g, not %.17g", r->op->name, r->sample,
-                  r->op->samples[r->sample].args ? r->op->samples[r->sample].args : "", (long long)e, what, got, expected);
+    ck_assert_msg(near(got, expected, n), "%s, sample %d (%s): element %lld of %s is %.17g, not %.17g", r->op->name,
+                  r->sample, r->op->samples[r->sample].args ? r->op->samples[r->sample].args : "", (long long)e, what,
+                  got, expected);
   }
   end_line(r);
 }
@@ -150,7 +151,8 @@ static sample_call made(reader *r, int dtype) {
   sample_call call;
   char problem[200] = "", title[400];
   const td_sample *sample = &r->op->samples[r->sample];
-  if (!sample_make(context, r->op, sample, SAMPLE_PLAIN, dtype, &call, problem)) ck_abort_msg("%s: %s", r->op->name, problem);
+  if (!sample_make(context, r->op, sample, SAMPLE_PLAIN, dtype, &call, problem))
+    ck_abort_msg("%s: %s", r->op->name, problem);
   sample_title(sample, title, sizeof title);
   expect(r, title);
   end_line(r);
@@ -177,7 +179,8 @@ static double read_inputs(reader *r, const sample_call *call, bool exactly) {
 }
 
 static void run(const reader *r, const sample_call *call, td_tensor **out) {
-  if (sample_run(context, r->op, call, out)) ck_abort_msg("%s, sample %d: %s", r->op->name, r->sample, context->error.message);
+  if (sample_run(context, r->op, call, out))
+    ck_abort_msg("%s, sample %d: %s", r->op->name, r->sample, context->error.message);
 }
 
 static void compare_outputs(reader *r, td_tensor **out, bool single, double scale) {
@@ -185,11 +188,13 @@ static void compare_outputs(reader *r, td_tensor **out, bool single, double scal
     expect(r, "out");
     uint8_t dtype = read_dtype(r);
     bool narrow = single && td_dtype_is_float(dtype);
-    ck_assert_msg(out[i]->dtype == dtype || (narrow && out[i]->dtype == TD_FLOAT32), "%s, sample %d: output %d is %s, not %s",
-                  r->op->name, r->sample, i, td_dtype_name(out[i]->dtype), td_dtype_name(dtype));
+    ck_assert_msg(out[i]->dtype == dtype || (narrow && out[i]->dtype == TD_FLOAT32),
+                  "%s, sample %d: output %d is %s, not %s", r->op->name, r->sample, i, td_dtype_name(out[i]->dtype),
+                  td_dtype_name(dtype));
     nearness n = {0, 0};
     if (out[i]->dtype == TD_FLOAT32) n = nearness_of(r->op, 4 * FLT_EPSILON, 1e-5, fmax(scale, largest_of(out[i])));
-    else if (td_dtype_is_float(dtype)) n = nearness_of(r->op, accuracy(r->op), accuracy(r->op), fmax(scale, largest_of(out[i])));
+    else if (td_dtype_is_float(dtype))
+      n = nearness_of(r->op, accuracy(r->op), accuracy(r->op), fmax(scale, largest_of(out[i])));
     expect_elements(r, "the result", out[i], n);
   }
 }
@@ -265,8 +270,8 @@ static void check_gradients(reader *r) {
   double scale = read_inputs(r, &call, true);
   read_cotangents(r, &call, &p);
   skip_lines(r, "out");
-  if (p.target_count && td_tape_gradient(context, p.tape, p.targets, p.target_count, p.cotangents, p.sources, p.source_count,
-                                         true, p.gradients))
+  if (p.target_count && td_tape_gradient(context, p.tape, p.targets, p.target_count, p.cotangents, p.sources,
+                                         p.source_count, true, p.gradients))
     ck_abort_msg("%s, sample %d: %s", r->op->name, r->sample, context->error.message);
   compare_gradients(r, &call, &p, scale);
   for (int i = 0; i < TD_OUTPUT_MAX; i++) td_tensor_unref(p.cotangents[i]);
