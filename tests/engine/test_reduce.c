@@ -1,0 +1,158 @@
+// Reductions, running sums and searches: values, gradients at ties, zeros and infinities, empty axes, long sums.
+#include <math.h>
+#include "tests/engine/cases.h"
+
+static const op_case cases[] = {
+    {"sum", "[[1, 2], [3, 4]]", NULL, "f64 10", "[[1, 1], [1, 1]]"},
+    {"sum", "f32 [[1, 2], [3, 4]]", "axis=0", "f32 [4, 6]", "[[1, 1], [1, 1]]"},
+    {"sum", "[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]", "axis=(0, 2), keepdims=True", "[[[14], [22]]]", NULL},
+    {"sum", "[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]", "axis=(0, 2)", "[14, 22]", NULL},
+    {"sum", "[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]", "axis=1", "[[4, 6], [12, 14]]", NULL},
+    {"sum", "[1, 2]", "axis=()", "[1, 2]", NULL},
+    {"sum", "u8 [200, 100, 50]", NULL, "i64 350", NULL},
+    {"sum", "bool [1, 1, 0]", NULL, "i64 2", NULL},
+    {"sum", "i32 [2147483647, 1]", NULL, "i64 2147483648", NULL},
+    {"sum", "f16 [1, 2]", NULL, "f16 3", "f16 [1, 1]"},
+    {"sum", "f32 {0}", NULL, "f32 0", NULL},
+    {"sum", "f32 {0, 2}", "axis=0", "f32 [0, 0]", NULL},
+    {"sum", "[1, 2]", "axis=1", "!INDEX: axis 1 is out of range for rank 1", NULL},
+    {"sum", "[[1]]", "axis=(0, -2)", "!VALUE: axis 0 is named twice", NULL},
+    {"mean", "[[1, 2], [3, 5]]", "axis=-1", "[1.5, 4]", "[[.5, .5], [.5, .5]]"},
+    {"mean", "i64 [1, 2]", NULL, "f32 1.5", NULL},
+    {"prod", "[4, 0]", NULL, "0", "[0, 4]"},
+    {"prod", "[0, 2, 3]", NULL, "0", "[6, 0, 0]"},
+    {"prod", "[2, 0, 3, 4]", NULL, "0", "[0, 24, 0, 0]"},
+    {"prod", "[0, 0, 3]", NULL, "0", "[0, 0, 0]"},
+    {"prod", "[[1, 2], [3, 4]]", "axis=0", "[3, 8]", "[[3, 4], [1, 2]]"},
+    {"prod", "{0, 2}", "axis=0", "[1, 1]", NULL},
+    {"prod", "u8 [200, 2]", NULL, "i64 400", NULL},
+    {"max", "[1, 3, 3, 2]", NULL, "3", "[0, .5, .5, 0]"},
+    {"max", "[1, nan, 3]", NULL, "nan", "[0, 1, 0]"},
+    {"max", "[[1, 5], [7, 3]]", "axis=1", "[5, 7]", "[[0, 1], [1, 0]]"},
+    {"max", "i32 [-5, -2147483648]", NULL, "i32 -5", NULL},
+    {"max", "[-inf, -inf]", NULL, "-inf", "[.5, .5]"},
+    {"max", "{0}", NULL, "!VALUE: no identity", NULL},
+    {"max", "{0, 5}", "axis=0", "!VALUE: no identity", NULL},
+    {"max", "{0, 5}", "axis=1", "{0}", NULL},
+    {"min", "f32 [[4, 2], [2, 9]]", NULL, "f32 2", "f32 [[0, .5], [.5, 0]]"},
+    {"min", "bool [1, 0]", NULL, "bool 0", NULL},
+    {"min", "[3, nan]", NULL, "nan", NULL},
+    {"any", "[[0, 0], [0, nan]]", "axis=1", "bool [0, 1]", NULL},
+    {"all", "i64 [[1, 2], [0, 3]]", "axis=1", "bool [1, 0]", NULL},
+    {"any", "{0}", NULL, "bool 0", NULL},
+    {"all", "{0}", NULL, "bool 1", NULL},
+    {"count_nonzero", "[[1, 0], [2, -3]]", "axis=0", "i64 [2, 1]", NULL},
+    {"var", "[1, 2, 3, 4]", NULL, "1.25", "[-.75, -.25, .25, .75]"},
+    {"var", "[[1, 2], [3, 6]]", "axis=1, ddof=1", "[.5, 4.5]", NULL},
+    {"std", "[3.4, 5.6, 7.8]", NULL, "1.7962924780409972", NULL},
+    {"std", "[3.4, 5.6, 7.8]", "ddof=1", "2.2", NULL},
+    {"std", "[2, 2, 2]", NULL, "0", "[0, 0, 0]"},
+    {"std", "[2, 2, 2]", "ddof=1", "0", "[0, 0, 0]"},
+    {"std", "f32 [.1, .1, .1]", NULL, "f32 0", "[0, 0, 0]"},
+    {"logsumexp", "[-inf, -inf]", NULL, "-inf", "[0, 0]"},
+    {"logsumexp", "[-inf, 1]", NULL, "1", "[0, 1]"},
+    {"logsumexp", "[inf, 1]", NULL, "inf", "[1, 0]"},
+    {"logsumexp", "[1000, 1000]", NULL, "1000.6931471805599", "[.5, .5]"},
+    {"logsumexp", "{0}", NULL, "-inf", NULL},
+    {"norm", "[0, 0, 0]", NULL, "0", "[0, 0, 0]"},
+    {"norm", "[3, -4]", NULL, "5", "[.6, -.8]"},
+    {"norm", "[3, -4, 0]", "ord=1", "7", "[1, -1, 0]"},
+    {"norm", "[3, -4, 4]", "ord=inf", "4", "[0, -.5, .5]"},
+    {"norm", "[0, 0]", "ord=inf", "0", "[0, 0]"},
+    {"norm", "[1, 2]", "ord=3", "2.0800838230519041", "[.2311204, .9244816]"},
+    {"norm", "[3e200, 4e200]", NULL, "5e200", "[.6, .8]"},
+    {"norm", "[1]", "ord=0.5", "!VALUE: ord must be at least 1", NULL},
+    {"cumsum", "u8 [200, 100, 50]", NULL, "i64 [200, 300, 350]", NULL},
+    {"cumsum", "[[1, 2], [3, 4]]", "axis=0", "[[1, 2], [4, 6]]", "[[2, 2], [1, 1]]"},
+    {"cumsum", "[[1, 2], [3, 4]]", NULL, "[1, 3, 6, 10]", "[[4, 3], [2, 1]]"},
+    {"cumprod", "[0]", "axis=0", "[0]", "[1]"},
+    {"cumprod", "[2, 0, 3, 4]", NULL, "[2, 0, 0, 0]", "[1, 32, 0, 0]"},
+    {"argmax", "[[1, 9, 9], [7, 3, 7]]", "axis=1", "i64 [1, 0]", NULL},
+    {"argmax", "[[1, 9], [7, 3]]", NULL, "i64 1", NULL},
+    {"argmax", "[1, nan, 9]", NULL, "i64 1", NULL},
+    {"argmin", "[[4, 9], [7, 3]]", "axis=0, keepdims=True", "i64 [[0, 1]]", NULL},
+    {"argmax", "{0}", NULL, "!VALUE: the axis is empty", NULL},
+    {"argmax", "{0, 3}", "axis=1", "i64 {0}", NULL},
+    {"nonzero", "bool [[0, 1], [1, 0]]", NULL, "i64 [[0, 1], [1, 0]]", NULL},
+    {"nonzero", "3", NULL, "i64 {1, 0}", NULL},
+};
+
+START_TEST(empty_mean_warns) {
+  run_case(&(op_case){"mean", "{0}", NULL, "nan", NULL});
+  ck_assert_str_eq(warning, "mean of an empty tensor is NaN");
+}
+END_TEST
+
+static td_tensor *reduce(td_context *c, const char *name, td_tensor *x, const td_arg *axis) {
+  td_arg args[3] = {*axis};
+  td_tensor *out[TD_OUTPUT_MAX];
+  args[1].given = 1;
+  if (td_op_apply(c, td_op_find(name), &x, 1, args, out)) ck_abort_msg("%s: %s", name, c->error.message);
+  return out[0];
+}
+
+START_TEST(long_means_keep_their_digits) {
+  const int64_t all[] = {1 << 25}, tall[] = {1 << 21, 3}, strides[] = {0};
+  const td_arg none = {0}, first = {.given = 1, .count = 1, .ints = {0}};
+  td_tensor *one = td_tensor_from_float(context, 1, TD_FLOAT32), *ones = td_tensor_view(context, one, 1, all, strides, 0);
+  td_tensor *mean = reduce(context, "mean", ones, &none);
+  ck_assert_double_eq(td_tensor_get_float(mean, 0), 1);
+  td_tensor_unref(mean);
+  td_tensor_unref(ones);
+  td_tensor_unref(one);
+  td_tensor *x = td_tensor_new(context, TD_FLOAT32, 2, tall);
+  double exact[3] = {0};
+  for (int64_t i = 0; i < x->size; i++) {
+    ((float *)x->data)[i] = 285 + (float)(i * 7919 % 1000) / 500;
+    exact[i % 3] += (double)((float *)x->data)[i] / (double)tall[0];
+  }
+  td_tensor *narrow = reduce(context, "mean", x, &first), *again = reduce(wide, "mean", x, &first);
+  for (int i = 0; i < 3; i++) {
+    ck_assert_double_le(fabs(td_tensor_get_float(narrow, i) - exact[i]), 1e-6 * exact[i]);
+    ck_assert_double_eq(td_tensor_get_float(narrow, i), td_tensor_get_float(again, i));
+  }
+  td_tensor_unref(x);
+  td_tensor_unref(narrow);
+  td_tensor_unref(again);
+}
+END_TEST
+
+// Every shape of walk (rows, columns, blocks, copies) against plain sums.
+START_TEST(walks_agree_with_plain_sums) {
+  const int64_t shape[] = {3, 70, 1100};
+  static const char *const names[] = {"sum", "max", "min"};
+  td_tensor *x = td_tensor_new(context, TD_FLOAT32, 3, shape);
+  for (int64_t i = 0; i < x->size; i++) ((float *)x->data)[i] = (float)(i * 37 % 1009) - 500;
+  for (int mask = 0; mask < 8; mask++) {
+    td_arg axes = {.given = 1};
+    for (int d = 0; d < 3; d++)
+      if (mask >> d & 1) axes.ints[axes.count++] = d;
+    for (int n = 0; n < 3; n++) {
+      td_tensor *narrow = reduce(context, names[n], x, &axes), *again = reduce(wide, names[n], x, &axes);
+      double *plain = td_memory_new((size_t)narrow->size * sizeof *plain);
+      for (int64_t i = 0; i < narrow->size; i++) plain[i] = n == 0 ? 0 : n == 1 ? -INFINITY : INFINITY;
+      for (int64_t i = 0; i < x->size; i++) {
+        int64_t at[] = {i / (70 * 1100), i / 1100 % 70, i % 1100}, to = 0;
+        for (int d = 0; d < 3; d++)
+          if (!(mask >> d & 1)) to = to * shape[d] + at[d];
+        double value = (double)((float *)x->data)[i];
+        plain[to] = n == 0 ? plain[to] + value : n == 1 ? fmax(plain[to], value) : fmin(plain[to], value);
+      }
+      for (int64_t i = 0; i < narrow->size; i++) {
+        ck_assert_double_eq(td_tensor_get_float(narrow, i), td_tensor_get_float(again, i));
+        ck_assert_msg(fabs(td_tensor_get_float(narrow, i) - plain[i]) <= 1e-6 * fabs(plain[i]), "%s, mask %d, element %d",
+                      names[n], mask, (int)i);
+      }
+      td_memory_free(plain);
+      td_tensor_unref(narrow);
+      td_tensor_unref(again);
+    }
+  }
+  td_tensor_unref(x);
+}
+END_TEST
+
+int main(void) {
+  const TTest *tests[] = {empty_mean_warns, long_means_keep_their_digits, walks_agree_with_plain_sums};
+  return cases_run("reduce", cases, sizeof cases / sizeof *cases, tests, 3);
+}
