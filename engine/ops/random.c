@@ -126,12 +126,15 @@ static const td_op random_normal = {
 
 static void uniform_single(void *argument, int64_t first, int64_t last) {
   const draw *d = argument;
-  float *out = (float *)d->out.data;
+  float *out = (float *)d->out.data, high = (float)(d->a + d->b);
   for (int64_t b = first; b < last; b++) {
     uint32_t bits[4];
     td_random_block(d->seed, d->counter + (uint64_t)b, 0, bits);
     int64_t end = last_of(b * 4 + 4, d->out.size);
-    for (int64_t i = b * 4; i < end; i++) out[i] = (float)(d->a + d->b * (double)td_random_unit_float(bits[i - b * 4]));
+    for (int64_t i = b * 4; i < end; i++) {
+      float value = (float)(d->a + d->b * (double)td_random_unit_float(bits[i - b * 4]));
+      out[i] = d->b > 0 && value >= high ? nextafterf(high, -INFINITY) : value; // rounding may have reached it
+    }
   }
 }
 

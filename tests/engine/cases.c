@@ -22,9 +22,11 @@ static void hear(void *owner, const char *message) {
 static void skip(const char **text) { *text += strspn(*text, " "); }
 
 static int read_dtype(const char **text) {
-  static const struct { const char *name; uint8_t dtype; } names[] = {
-      {"f64", TD_FLOAT64}, {"f32", TD_FLOAT32}, {"f16", TD_FLOAT16}, {"bf16", TD_BFLOAT16},
-      {"i64", TD_INT64},   {"i32", TD_INT32},   {"u8", TD_UINT8},    {"bool", TD_BOOL}};
+  static const struct {
+    const char *name;
+    uint8_t dtype;
+  } names[] = {{"f64", TD_FLOAT64}, {"f32", TD_FLOAT32}, {"f16", TD_FLOAT16}, {"bf16", TD_BFLOAT16},
+               {"i64", TD_INT64},   {"i32", TD_INT32},   {"u8", TD_UINT8},    {"bool", TD_BOOL}};
   skip(text);
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     size_t length = strlen(names[i].name);
@@ -116,7 +118,9 @@ static void expect_next(const char *what, const td_tensor *t, const char **expec
   td_text_clear(&shape);
   for (int64_t i = 0; i < t->size; i++) {
     double got = td_tensor_get_float(t, i), right = td_tensor_get_float(want, i);
-    bool same = isnan(right) ? isnan(got) : isinf(right) ? got == right : fabs(got - right) <= 2e-7 * fmax(1, fabs(right));
+    bool same = isnan(right)   ? isnan(got)
+                : isinf(right) ? got == right
+                               : fabs(got - right) <= 2e-7 * fmax(1, fabs(right));
     ck_assert_msg(same, "%s: element %lld is %.12g, not %.12g", what, (long long)i, got, right);
   }
   td_tensor_unref(want);
@@ -165,7 +169,8 @@ static void check_threads(const char *what, const td_op *op, const sample_call *
   ck_assert_int_eq(sample_run(wide, op, call, again), TD_OK);
   for (int i = 0; i < sample_outputs(op); i++) {
     td_tensor *a = td_tensor_contiguous(context, out[i]), *b = td_tensor_contiguous(wide, again[i]);
-    ck_assert_msg(!memcmp(a->data, b->data, (size_t)(a->size * td_dtype_bytes(a->dtype))), "%s: threads change bits", what);
+    ck_assert_msg(!memcmp(a->data, b->data, (size_t)(a->size * td_dtype_bytes(a->dtype))), "%s: threads change bits",
+                  what);
     td_tensor_unref(a);
     td_tensor_unref(b);
     td_tensor_unref(again[i]);

@@ -6,7 +6,8 @@
 #include "tests/engine/cases.h"
 
 static const op_case cases[] = {
-    {"matmul", "[[1, 2], [3, 4]]; [[5, 6], [7, 8]]", NULL, "[[19, 22], [43, 50]]", "[[11, 15], [11, 15]]; [[4, 4], [6, 6]]"},
+    {"matmul", "[[1, 2], [3, 4]]; [[5, 6], [7, 8]]", NULL, "[[19, 22], [43, 50]]",
+     "[[11, 15], [11, 15]]; [[4, 4], [6, 6]]"},
     {"matmul", "[1, 2]; [3, 4]", NULL, "11", "[3, 4]; [1, 2]"},
     {"matmul", "[1, 2]; [[3, 4], [5, 6]]", NULL, "[13, 16]", "[7, 11]; [[1, 1], [2, 2]]"},
     {"matmul", "[[3, 4], [5, 6]]; [1, 2]", NULL, "[11, 17]", "[[1, 2], [1, 2]]; [8, 10]"},
@@ -26,8 +27,10 @@ static const op_case cases[] = {
 };
 
 START_TEST(mismatch_hints_at_what_fits) {
-  static const char *const rows[][3] = {{"{2, 3}", "{4, 3}", "b.T fits"}, {"{3, 2}", "{3, 4}", "a.T fits"},
-                                        {"{2, 3}", "{4, 2}", "b @ a fits"}, {"{2, 3}", "{4, 5}", ""},
+  static const char *const rows[][3] = {{"{2, 3}", "{4, 3}", "b.T fits"},
+                                        {"{3, 2}", "{3, 4}", "a.T fits"},
+                                        {"{2, 3}", "{4, 2}", "b @ a fits"},
+                                        {"{2, 3}", "{4, 5}", ""},
                                         {"{2, 2, 3}", "{2, 4, 3}", "b.swapaxes(-1, -2) fits"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const char *a = rows[i][0], *b = rows[i][1];
@@ -61,8 +64,8 @@ static void check_product(uint8_t dtype, const td_gemm_job *job, const char *how
           sum += element(job->a, dtype, job->a_transposed ? p * job->lda + i : i * job->lda + p) *
                  element(job->b, dtype, job->b_transposed ? j * job->ldb + p : p * job->ldb + j);
       }
-      ck_assert_msg(fabs(element(job->c, dtype, i * job->ldc + j) - sum) <= bound, "%s: %d x %d x %d, at %d, %d", how, (int)job->m,
-                    (int)job->k, (int)job->n, (int)i, (int)j);
+      ck_assert_msg(fabs(element(job->c, dtype, i * job->ldc + j) - sum) <= bound, "%s: %d x %d x %d, at %d, %d", how,
+                    (int)job->m, (int)job->k, (int)job->n, (int)i, (int)j);
     }
 }
 
@@ -94,7 +97,8 @@ static void try_size(uint8_t dtype, int64_t m, int64_t k, int64_t n, bool at, bo
   ck_assert(td_gemm(context->pool, dtype, at, bt, m, n, k, a, lda, b, ldb, c, ldc));
   check_product(dtype, &job, "td_gemm");
   ck_assert(td_gemm(wide->pool, dtype, at, bt, m, n, k, a, lda, b, ldb, again, ldc));
-  ck_assert_msg(!memcmp(c, again, (size_t)(c_count * bytes)), "threads change bits: %d x %d x %d", (int)m, (int)k, (int)n);
+  ck_assert_msg(!memcmp(c, again, (size_t)(c_count * bytes)), "threads change bits: %d x %d x %d", (int)m, (int)k,
+                (int)n);
   clear(c, dtype, c_count);
   ck_assert(td_gemm_packed(dtype, &job));
   check_product(dtype, &job, "td_gemm_packed");
@@ -105,9 +109,9 @@ static void try_size(uint8_t dtype, int64_t m, int64_t k, int64_t n, bool at, bo
 }
 
 START_TEST(sizes_of_all_kernels_agree_with_plain_sums) {
-  static const int64_t sizes[][3] = {{1, 1, 1},    {1, 50, 70},  {70, 50, 1},   {1, 300, 1},   {7, 1, 9},    {3, 5, 4},
-                                     {6, 16, 16},  {13, 17, 19}, {32, 784, 64}, {97, 300, 33}, {9, 2500, 7}, {150, 40, 260},
-                                     {2, 700, 600}};
+  static const int64_t sizes[][3] = {{1, 1, 1},    {1, 50, 70},    {70, 50, 1},  {1, 300, 1},   {7, 1, 9},
+                                     {3, 5, 4},    {6, 16, 16},    {13, 17, 19}, {32, 784, 64}, {97, 300, 33},
+                                     {9, 2500, 7}, {150, 40, 260}, {2, 700, 600}};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (int form = 0; form < 8; form++)
       try_size(form & 4 ? TD_FLOAT64 : TD_FLOAT32, sizes[i][0], sizes[i][1], sizes[i][2], form & 1, form & 2);
@@ -129,7 +133,8 @@ START_TEST(views_are_multiplied_as_they_lie) {
     ck_assert_int_eq(td_op_apply(context, td_op_find("matmul"), in, 2, NULL, out), TD_OK);
     for (int64_t r = 0; r < 16; r++) {
       double sum = 0;
-      for (int64_t p = 0; p < 4; p++) sum += td_tensor_get_float(in[0], r / 4 * 4 + p) * td_tensor_get_float(in[1], p * 4 + r % 4);
+      for (int64_t p = 0; p < 4; p++)
+        sum += td_tensor_get_float(in[0], r / 4 * 4 + p) * td_tensor_get_float(in[1], p * 4 + r % 4);
       ck_assert_double_le(fabs(td_tensor_get_float(out[0], r) - sum), 1e-14);
     }
     td_tensor_unref(in[0]);
@@ -142,7 +147,8 @@ END_TEST
 
 START_TEST(no_memory_is_an_error) {
   const int64_t a[] = {300, 300};
-  td_tensor *in[] = {td_tensor_zeros(context, TD_FLOAT32, 2, a), td_tensor_zeros(context, TD_FLOAT64, 2, a)}, *out[TD_OUTPUT_MAX];
+  td_tensor *in[] = {td_tensor_zeros(context, TD_FLOAT32, 2, a), td_tensor_zeros(context, TD_FLOAT64, 2, a)},
+            *out[TD_OUTPUT_MAX];
   for (int64_t n = 1;; n++) {
     td_memory_fail(n, false);
     int code = td_op_apply(context, td_op_find("matmul"), in, 2, NULL, out);

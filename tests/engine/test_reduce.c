@@ -94,7 +94,8 @@ static td_tensor *reduce(td_context *c, const char *name, td_tensor *x, const td
 START_TEST(long_means_keep_their_digits) {
   const int64_t all[] = {1 << 25}, tall[] = {1 << 21, 3}, strides[] = {0};
   const td_arg none = {0}, first = {.given = 1, .count = 1, .ints = {0}};
-  td_tensor *one = td_tensor_from_float(context, 1, TD_FLOAT32), *ones = td_tensor_view(context, one, 1, all, strides, 0);
+  td_tensor *one = td_tensor_from_float(context, 1, TD_FLOAT32),
+            *ones = td_tensor_view(context, one, 1, all, strides, 0);
   td_tensor *mean = reduce(context, "mean", ones, &none);
   ck_assert_double_eq(td_tensor_get_float(mean, 0), 1);
   td_tensor_unref(mean);
@@ -140,8 +141,8 @@ START_TEST(walks_agree_with_plain_sums) {
       }
       for (int64_t i = 0; i < narrow->size; i++) {
         ck_assert_double_eq(td_tensor_get_float(narrow, i), td_tensor_get_float(again, i));
-        ck_assert_msg(fabs(td_tensor_get_float(narrow, i) - plain[i]) <= 1e-6 * fabs(plain[i]), "%s, mask %d, element %d",
-                      names[n], mask, (int)i);
+        ck_assert_msg(fabs(td_tensor_get_float(narrow, i) - plain[i]) <= 1e-6 * fabs(plain[i]),
+                      "%s, mask %d, element %d", names[n], mask, (int)i);
       }
       td_memory_free(plain);
       td_tensor_unref(narrow);

@@ -1,0 +1,77 @@
+// Advanced indexing: NumPy's shapes, negative and repeated indices, errors that name index, axis and size.
+#include "tests/engine/cases.h"
+
+#define CUBE "[[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]], [[12, 13, 14, 15], [16, 17, 18, 19], [20, 21, 22, 23]]]"
+
+static const op_case cases[] = {
+    {"index", "[.1]; i64 [0, 0]", "axes=(0,)", "[.1, .1]", "[2]"},
+    {"index", "[[1, 2], [3, 4]]; i64 [1, -1]; i64 [0, -2]", "axes=(0, 1)", "[3, 3]", "[[0, 0], [2, 0]]"},
+    {"index", "[[1, 2], [3, 4]]; i64 [[1], [0]]; i64 [0, 1]", "axes=(0, 1)", "[[3, 4], [1, 2]]", NULL},
+    {"index", CUBE "; i64 [2, 0]", "axes=(1,)",
+     "[[[8, 9, 10, 11], [0, 1, 2, 3]], [[20, 21, 22, 23], [12, 13, 14, 15]]]", NULL},
+    {"index", CUBE "; i64 [2, 0]; i32 [3, 1]", "axes=(1, 2)", "[[11, 1], [23, 13]]", NULL},
+    {"index", CUBE "; i64 [1, 0]; u8 [3, 1]", "axes=(0, 2)", "[[15, 19, 23], [1, 5, 9]]",
+     NULL}, // not neighbours: in front
+    {"index", CUBE "; i64 1", "axes=(2,)", "[[1, 5, 9], [13, 17, 21]]", NULL},
+    {"index", "[1, 2]; i64 {0}", "axes=(0,)", "{0}", "[0, 0]"},
+    {"index", "{0, 2}; i64 {0}", "axes=(0,)", "{0, 2}", NULL},
+    {"index", "u8 [7, 8]; i64 [1]", "axes=(0,)", "u8 [8]", NULL},
+    {"index", "f16 [7, 8]; i64 [1]", "axes=(0,)", "f16 [8]", "f16 [0, 1]"},
+    {"index", "[1, 2, 3]; i64 [0, 7]", "axes=(0,)", "!INDEX: index 7 is out of range for axis 0 with size 3", NULL},
+    {"index", "[[1, 2, 3]]; i64 [-4]", "axes=(1,)", "!INDEX: index -4 is out of range for axis 1 with size 3", NULL},
+    {"index", "[1]; [0]", "axes=(0,)", "!DTYPE: indices must be integers, not float64", NULL},
+    {"index", "[[1]]; i64 [0, 0]; i64 [0, 0, 0]", "axes=(0, 1)", "!SHAPE: don't broadcast", NULL},
+    {"index_add", "[[1, 2], [3, 4], [5, 6]]; i64 [0, 1, 0]", "axes=(0,), shape=(2, 2)", "[[6, 8], [3, 4]]", NULL},
+    {"index_add", "[[1, 2], [3, 4], [5, 6]]; i64 [0, 1, 0]", "axes=(1,), shape=(2, 2)",
+     "!SHAPE: not what the indices read", NULL},
+    {"index_put", "[1, 2, 3]; [8, 9]; i64 [2, 0]", "axes=(0,)", "[9, 2, 8]", "[0, 1, 0]; [1, 1]"},
+    {"index_put", "[1, 2, 3]; [8, 9]; i64 [1, 1]", "axes=(0,)", "[1, 9, 3]", "[1, 0, 1]; [0, 1]"},
+    {"index_put", "[[1, 2], [3, 4]]; 7; i64 [0, 1]; i64 [1, 0]", "axes=(0, 1)", "[[1, 7], [7, 4]]",
+     "[[1, 0], [0, 1]]; 2"},
+    {"index_put", "i64 [1, 2]; f32 [7.5]; i64 [0, 1]", "axes=(0,)", "i64 [7, 7]", NULL},
+    {"index_put", "[1, 2]; [7, 8, 9]; i64 [0, 1]", "axes=(0,)", "!SHAPE: value of shape [3] doesn't broadcast to [2]",
+     NULL},
+    {"index_put", "[1, 2]; 7; i64 [2]", "axes=(0,)", "!INDEX: index 2 is out of range for axis 0 with size 2", NULL},
+    {"take", "[[1, 2], [3, 4], [5, 6]]; i64 [2, 0]", NULL, "[[5, 6], [1, 2]]", "[[1, 1], [0, 0], [1, 1]]"},
+    {"take", "[[1, 2], [3, 4]]; i64 [[1, 1]]", "axis=-1", "[[[2, 2]], [[4, 4]]]", "[[0, 2], [0, 2]]"},
+    {"take", "[1, 2]; i64 0", NULL, "1", NULL},
+    {"take", "[1, 2]; i64 2", NULL, "!INDEX: index 2 is out of range for axis 0 with size 2", NULL},
+    {"gather", "[[1, 2, 3], [4, 5, 6]]; i64 [[2, 2], [0, -2]]", "axis=1", "[[3, 3], [4, 5]]", "[[0, 0, 2], [1, 1, 0]]"},
+    {"gather", "[[1, 2], [3, 4]]; i64 [[0], [1], [0]]", "axis=0", "[[1], [3], [1]]", NULL},
+    {"gather", "[[1, 2]]; i64 [[5]]", "axis=1", "!INDEX: index 5 is out of range for axis 1 with size 2", NULL},
+    {"gather", "[[1, 2]]; i64 [5]", "axis=1", "!SHAPE: index has rank 1, the tensor has rank 2", NULL},
+    {"gather", "[[1, 2]]; i64 [[0], [0]]", "axis=1", "!SHAPE: axis 0: index has size 2, the tensor has 1", NULL},
+    {"one_hot", "i64 [2, 0]", "n=3", "f32 [[0, 0, 1], [1, 0, 0]]", NULL},
+    {"one_hot", "u8 1", "n=2, dtype=int64", "i64 [0, 1]", NULL},
+    {"one_hot", "i64 [1, 2, 8]", "n=4", "!INDEX: element 2 is 8, outside 0 to 3", NULL},
+    {"one_hot", "i64 [1, -1]", "n=4", "!INDEX: element 1 is -1, outside 0 to 3", NULL},
+    {"one_hot", "[1]", "n=4", "!DTYPE: indices must be integers", NULL},
+};
+
+// Repeated rows of a wide table, in chunks: the same bits on any number of threads, and the right sum.
+START_TEST(repeated_rows_add_up) {
+  const int64_t index_shape[] = {100}, shape[] = {100, 700};
+  td_arg args[2] = {{.given = 1, .count = 1}, {.given = 1, .count = 2, .ints = {3, 700}}};
+  td_tensor *in[] = {td_tensor_new(context, TD_FLOAT32, 2, shape), td_tensor_new(context, TD_INT64, 1, index_shape)};
+  td_tensor *narrow[TD_OUTPUT_MAX], *again[TD_OUTPUT_MAX];
+  for (int64_t i = 0; i < in[0]->size; i++) ((float *)in[0]->data)[i] = (float)(i / 700);
+  for (int64_t i = 0; i < 100; i++) ((int64_t *)in[1]->data)[i] = i % 3 - 3;
+  ck_assert_int_eq(td_op_apply(context, td_op_find("index_add"), in, 2, args, narrow), TD_OK);
+  ck_assert_int_eq(td_op_apply(wide, td_op_find("index_add"), in, 2, args, again), TD_OK);
+  for (int64_t i = 0; i < narrow[0]->size; i++) {
+    int64_t row = i / 700, sum = 0;
+    for (int64_t r = row; r < 100; r += 3) sum += r;
+    ck_assert_double_eq(td_tensor_get_float(narrow[0], i), (double)sum);
+    ck_assert_double_eq(td_tensor_get_float(again[0], i), (double)sum);
+  }
+  td_tensor_unref(narrow[0]);
+  td_tensor_unref(again[0]);
+  td_tensor_unref(in[0]);
+  td_tensor_unref(in[1]);
+}
+END_TEST
+
+int main(void) {
+  const TTest *tests[] = {repeated_rows_add_up};
+  return cases_run("index", cases, sizeof cases / sizeof *cases, tests, 1);
+}

@@ -1,0 +1,117 @@
+// Losses, their reductions and warnings, and optimizer updates.
+#include <math.h>
+#include <string.h>
+#include "engine/ops/optimizer.h"
+#include "tests/engine/cases.h"
+
+static const op_case cases[] = {
+    {"cross_entropy", "[[1, 2, 3]]; i64 [2]", NULL, ".4076059644", "[[.0900305732, .2447284711, -.3347590443]]"},
+    {"cross_entropy", "[[1, 2, 3]]; [[0, 0, 1]]", NULL, ".4076059644",
+     "[[.0900305732, .2447284711, -.3347590443]]; [[2.4076059644, 1.4076059644, .4076059644]]"},
+    {"cross_entropy", "[[1, 2, 3]]; i64 [[0, 0, 1]]", NULL, ".4076059644", NULL},
+    {"cross_entropy", "f32 [[1, 2, 3]]; u8 [2]", NULL, "f32 .4076059644", NULL},
+    {"cross_entropy", "[1, 2, 3]; i64 2", NULL, ".4076059644", "[.0900305732, .2447284711, -.3347590443]"},
+    {"cross_entropy", "[[-431, 279, 427]]; i64 [0]", NULL, "858", "[[-1, 0, 1]]"},
+    {"cross_entropy", "f32 [[-1000, 1000]]; i64 [0]", NULL, "f32 2000", "[[-1, 1]]"},
+    {"cross_entropy", "[[-inf, 0]]; [[0, 1]]", NULL, "0", NULL},
+    {"cross_entropy", "[[0, 0], [0, 0]]; i64 [0, 1]", "reduction=\"sum\"", "1.3862943611", "[[-.5, .5], [.5, -.5]]"},
+    {"cross_entropy", "[[0, 0], [0, 0]]; i64 [0, 1]", "reduction=\"none\"", "[.6931471806, .6931471806]", NULL},
+    {"cross_entropy", "[[0, 0], [0, 0]]; i64 [0, -100]", NULL, ".6931471806", "[[-.5, .5], [0, 0]]"},
+    {"cross_entropy", "[[0, 0], [0, 9]]; i64 [0, 1]", "reduction=\"none\", ignore_index=1", "[.6931471806, 0]",
+     "[[-.5, .5], [0, 0]]"},
+    {"cross_entropy", "[[[0, 0], [0, 0]]]; i64 [[0, 1]]", NULL, ".6931471806", "[[[-.25, .25], [.25, -.25]]]"},
+    {"cross_entropy", "{0, 3}; i64 {0}", "reduction=\"sum\"", "0", "{0, 3}"},
+    {"cross_entropy", "[[1, 2]]; i64 [2]", NULL, "!INDEX: label 2 at index [0] is out of range for 2 classes", NULL},
+    {"cross_entropy", "[[1, 2], [1, 2]]; i64 [0, -1]", NULL, "!INDEX: label -1 at index [1]", NULL},
+    {"cross_entropy", "[[1, 2]]; [2]", NULL,
+     "!SHAPE: input [1, 2] needs integer labels [1] or probabilities [1, 2], not float64 [1]", NULL},
+    {"cross_entropy", "i64 [2]; [[1, 2]]", NULL, "!DTYPE: input holds logits", NULL},
+    {"mse_loss", "[1, 2]; [1, 4]", NULL, "2", "[0, -2]; [0, 2]"},
+    {"mse_loss", "f32 [1, 2]; f64 [1, 4]", "reduction=\"sum\"", "f64 4", NULL},
+    {"mse_loss", "[1, 2]; [1, 4]", "reduction=\"none\"", "[0, 4]", "[0, -4]; [0, 4]"},
+    {"mse_loss", "[[1], [2], [3]]; [1, 2, 3]", NULL, "!SHAPE: shapes [3, 1] and [3] would broadcast to [3, 3]", NULL},
+    {"mse_loss", "[[1], [2], [3]]; [1, 2, 3]", "broadcast=True", "1.3333333333", NULL},
+    {"adam_update", "[1]; [0]; [0]; [1]", "step=1, eps=0.1", "[.9990909091]; [.1]; [.001]", NULL},
+    {"adam_update", "[1]; [0]; [0]; [0]", "step=1, lr=0.1, weight_decay=0.1", "[.99]; [0]; [0]", NULL},
+    {"adam_update", "[1]; [0]; [0]; [0]", "step=1, lr=0.1, weight_decay=0.1, decoupled=False",
+     "[.90000001]; [.01]; [.00001]", NULL},
+    {"adam_update", "[1]; [0]; [0]; [1e-8]", "step=1, lr=1e-3", "[.9995]; [1e-9]; [1e-19]", NULL},
+    {"adam_update", "[1]; [0]; [0]; [1]", "step=0", "!VALUE: step counts from 1", NULL},
+    {"adam_update", "[1]; [0]; [0, 0]; [1]", "step=1", "!SHAPE: v has another shape than variable", NULL},
+    {"sgd_update", "[1]; [0]; [2]", "lr=0.1", "[.8]; [-.2]", NULL},
+    {"sgd_update", "[1]; [-.5]; [2]", "lr=0.1, momentum=0.9", "[.35]; [-.65]", NULL},
+    {"sgd_update", "[1]; [-.5]; [2]", "lr=0.1, momentum=0.9, nesterov=True", "[.215]; [-.65]", NULL},
+};
+
+START_TEST(all_labels_ignored_warns) {
+  run_case(&(op_case){"cross_entropy", "[[1, 2, 3]]; i64 [-100]", NULL, "0", "[[0, 0, 0]]"});
+  ck_assert_str_eq(warning, "cross_entropy: every label is ignored, so the loss is 0");
+}
+END_TEST
+
+START_TEST(hints_tell_the_remedy) {
+  static const char *const rows[][4] = {
+      {"mse_loss", "{3, 1}", "{3}", "target.reshape((3, 1)) fits; broadcast=True compares all pairs"},
+      {"mse_loss", "{3}", "{3, 1}", "target.reshape((3,)) fits; broadcast=True compares all pairs"},
+      {"mse_loss", "{3}", "{2, 3}", "broadcast=True repeats the smaller one"},
+      {"cross_entropy", "i64 {3}", "{3, 2}", "the order is (input, target): swap them"},
+      {"cross_entropy", "{3, 2}", "i64 {3, 1}", "target.squeeze(-1) drops its last axis"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const char *a = rows[i][1], *b = rows[i][2];
+    td_tensor *in[] = {read_tensor(&a), read_tensor(&b)}, *out[TD_OUTPUT_MAX];
+    ck_assert_int_ne(td_op_apply(context, td_op_find(rows[i][0]), in, 2, NULL, out), TD_OK);
+    ck_assert_str_eq(context->error.hint, rows[i][3]);
+    td_tensor_unref(in[0]);
+    td_tensor_unref(in[1]);
+  }
+}
+END_TEST
+
+static td_tensor *ramp(uint8_t dtype, int64_t size, double from, double by) {
+  td_tensor *t = td_tensor_new(context, dtype, 1, &size);
+  for (int64_t i = 0; i < size; i++) {
+    if (dtype == TD_FLOAT32) ((float *)t->data)[i] = (float)(from + by * (double)i);
+    else ((double *)t->data)[i] = from + by * (double)i;
+  }
+  return t;
+}
+
+// The entries that work in place give the ops' bits, on one thread and on three.
+START_TEST(updates_in_place_agree_with_ops) {
+  enum { SIZE = 50001 };
+  for (int turn = 0; turn < 2; turn++) {
+    uint8_t dtype = turn ? TD_FLOAT64 : TD_FLOAT32;
+    size_t bytes = (size_t)SIZE * (size_t)td_dtype_bytes(dtype);
+    td_tensor *in[] = {ramp(dtype, SIZE, -1, 1e-4), ramp(dtype, SIZE, 0, 1e-5), ramp(dtype, SIZE, 1, 1e-5),
+                       ramp(TD_FLOAT32, SIZE, 2, -1e-4)};
+    td_tensor *out[TD_OUTPUT_MAX];
+    td_arg adam[] = {{.given = 1, .i = 3},    {.given = 1, .f = .01}, {.given = 1, .f = .9}, {.given = 1, .f = .99},
+                     {.given = 1, .f = 1e-7}, {.given = 1, .f = .1},  {.given = 1, .i = 1}};
+    td_adam settings = {
+        .learning_rate = .01, .beta1 = .9, .beta2 = .99, .eps = 1e-7, .weight_decay = .1, .decoupled = true, .step = 3};
+    ck_assert_int_eq(td_op_apply(context, td_op_find("adam_update"), in, 4, adam, out), TD_OK);
+    ck_assert_int_eq(td_adam_update_in_place(wide, in[0], in[1], in[2], in[3], &settings), TD_OK);
+    for (int i = 0; i < 3; i++) {
+      ck_assert_int_eq(memcmp(out[i]->data, in[i]->data, bytes), 0);
+      td_tensor_unref(out[i]);
+    }
+    td_tensor *sgd_in[] = {in[0], in[1], in[3]};
+    td_arg sgd[] = {{.given = 1, .f = .01}, {.given = 1, .f = .9}, {.given = 1, .i = 1}};
+    ck_assert_int_eq(td_op_apply(context, td_op_find("sgd_update"), sgd_in, 3, sgd, out), TD_OK);
+    ck_assert_int_eq(td_sgd_update_in_place(wide, in[0], in[1], in[3], .01, .9, true), TD_OK);
+    for (int i = 0; i < 2; i++) {
+      ck_assert_int_eq(memcmp(out[i]->data, in[i]->data, bytes), 0);
+      td_tensor_unref(out[i]);
+    }
+    double before = td_tensor_get_float(in[0], 7), step = .5 * td_tensor_get_float(in[3], 7);
+    ck_assert_int_eq(td_sgd_update_in_place(wide, in[0], NULL, in[3], .5, 0, false), TD_OK);
+    ck_assert_double_le(fabs(td_tensor_get_float(in[0], 7) - (before - step)), 1e-6);
+    for (int i = 0; i < 4; i++) td_tensor_unref(in[i]);
+  }
+}
+END_TEST
+
+int main(void) {
+  const TTest *tests[] = {all_labels_ignored_warns, hints_tell_the_remedy, updates_in_place_agree_with_ops};
+  return cases_run("loss", cases, sizeof cases / sizeof *cases, tests, 3);
+}
