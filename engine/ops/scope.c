@@ -106,6 +106,11 @@ int td_infer_fail(td_infer *infer, int code, const char *format, ...) {
 int td_infer_broadcast(td_infer *infer, int a, int b, td_meta *out) {
   const td_meta *left = &infer->in[a], *right = &infer->in[b];
   int rank, axis;
+  if (td_shape_equal(left->rank, left->shape, right->rank, right->shape)) {
+    out->rank = left->rank;
+    for (int i = 0; i < left->rank; i++) out->shape[i] = left->shape[i];
+    return TD_OK;
+  }
   if (td_shape_broadcast(left->rank, left->shape, right->rank, right->shape, &rank, out->shape, &axis)) {
     out->rank = (uint8_t)rank;
     return TD_OK;

@@ -44,20 +44,22 @@ static bool can_be_operand(td_value v) {
          td_is(v, &td_tuple_type) || td_is(v, &td_range_type);
 }
 
+static td_value run_pair(td_interpreter *I, const td_op *op, td_tensor *a, td_tensor *b) {
+  static const td_arg none;  // rows behind operators have no parameters but tensors: nothing to default
+  td_tensor *in[2] = {a, b}, *out[TD_OUTPUT_MAX];
+  return td_op_apply(I->context, op, in, 2, &none, out) == TD_OK ? td_tensor_box(I, out[0]) : td_raise_engine(I);
+}
+
 static td_value apply_pair(td_interpreter *I, const td_op *op, td_value a, td_value b) {
+  if (td_is(a, &td_tensor_type) && td_is(b, &td_tensor_type)) return run_pair(I, op, td_unbox_tensor(a), td_unbox_tensor(b));
   if (!can_be_operand(a) || !can_be_operand(b)) return td_ref(TD_NOT_IMPLEMENTED);
   const td_tensor *left = td_tensor_of(a), *right = td_tensor_of(b);
-  td_tensor *in[2], *out[TD_OUTPUT_MAX];
-  in[0] = td_to_tensor(I, a, right ? right->dtype : -1);
-  if (!in[0]) return TD_NIL;
-  in[1] = td_to_tensor(I, b, left ? left->dtype : -1);
-  td_value result = TD_NIL;
-  if (in[1]) {
-    if (td_op_apply(I->context, op, in, 2, NULL, out) == TD_OK) result = td_tensor_box(I, out[0]);
-    else td_raise_engine(I);
-  }
-  td_tensor_unref(in[0]);
-  td_tensor_unref(in[1]);
+  td_tensor *first = td_to_tensor(I, a, right ? right->dtype : -1);
+  if (!first) return TD_NIL;
+  td_tensor *second = td_to_tensor(I, b, left ? left->dtype : -1);
+  td_value result = second ? run_pair(I, op, first, second) : TD_NIL;
+  td_tensor_unref(first);
+  td_tensor_unref(second);
   return result;
 }
 
