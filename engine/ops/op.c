@@ -128,10 +128,8 @@ static void view_of(td_view *view, const td_tensor *t) {
   view->size = t->size;
   view->dtype = t->dtype;
   view->rank = t->rank;
-  for (int i = 0; i < t->rank; i++) {
-    view->shape[i] = t->shape[i];
-    view->strides[i] = t->strides[i];
-  }
+  memcpy(view->shape, t->shape, sizeof t->shape); // whole: a copy of fixed size is faster than a loop over few axes
+  memcpy(view->strides, t->strides, sizeof t->strides);
 }
 
 static void meta_of(td_meta *meta, const td_tensor *t) {
@@ -141,7 +139,7 @@ static void meta_of(td_meta *meta, const td_tensor *t) {
   }
   meta->dtype = t->dtype;
   meta->rank = t->rank;
-  for (int i = 0; i < t->rank; i++) meta->shape[i] = t->shape[i];
+  memcpy(meta->shape, t->shape, sizeof t->shape);
 }
 
 static int run_kernel(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,

@@ -108,7 +108,7 @@ int td_infer_broadcast(td_infer *infer, int a, int b, td_meta *out) {
   int rank, axis;
   if (td_shape_equal(left->rank, left->shape, right->rank, right->shape)) {
     out->rank = left->rank;
-    for (int i = 0; i < left->rank; i++) out->shape[i] = left->shape[i];
+    memcpy(out->shape, left->shape, sizeof out->shape);
     return TD_OK;
   }
   if (td_shape_broadcast(left->rank, left->shape, right->rank, right->shape, &rank, out->shape, &axis)) {

@@ -108,7 +108,7 @@ void td_list_add(td_list *list, td_record *record) { list->at[list->count++] = r
 static void copy_meta(td_meta *meta, const td_tensor *t) {
   meta->dtype = t->dtype;
   meta->rank = t->rank;
-  for (int i = 0; i < t->rank; i++) meta->shape[i] = t->shape[i];
+  memcpy(meta->shape, t->shape, sizeof t->shape);
 }
 
 td_leaf *td_leaf_new(td_context *context, const td_tensor *t, uint64_t variable) {
