@@ -1,13 +1,12 @@
 // Builtin functions on values of any kind: printing, lengths, iteration, attributes, classes, names of a scope.
-#include <errno.h>
-#include <unistd.h>
-
+#include "engine/base/memory.h"
 #include "repl/language/core.h"
 
 static td_value of(void *object) { return (td_value){.tag = TD_TAG_OBJECT, .o = object}; }
 
 // ---- printing ----
-static bool text_option(td_interpreter *I, td_value v, const char *name, const char *fallback, td_str **given, const char **text) {
+static bool text_option(td_interpreter *I, td_value v, const char *name, const char *fallback, td_str **given,
+                        const char **text) {
   *given = td_is(v, &td_str_type) ? td_as_str(v) : NULL;
   *text = *given ? (*given)->data : fallback;
   if (*given || td_is_none(v)) return true;
@@ -21,11 +20,25 @@ static bool add_printed(td_interpreter *I, td_value v, td_text *text) {
   return true;
 }
 
+// What is long goes out at once, so that printing it takes no second copy.
+static bool print_one(td_interpreter *I, td_value v, td_text *text) {
+  enum { LONG = 64 << 10 };
+  bool is_long = td_is(v, &td_str_type) && td_as_str(v)->length > LONG;
+  if (!is_long && !add_printed(I, v, text)) return false;
+  if (!is_long && text->length <= LONG) return true;
+  if (text->length && !text->failed) td_output(I, 1, text->data, text->length);
+  td_text_clear(text);
+  if (is_long) td_output(I, 1, td_as_str(v)->data, td_as_str(v)->length);
+  return true;
+}
+
 static td_value builtin_print(td_interpreter *I, td_value self, td_value *arguments) { // sep, end, file, flush, values
   (void)self;
   td_str *between, *behind;
   const char *separator, *end;
-  if (!text_option(I, arguments[0], "sep", " ", &between, &separator) || !text_option(I, arguments[1], "end", "\n", &behind, &end)) return TD_NIL;
+  if (!text_option(I, arguments[0], "sep", " ", &between, &separator) ||
+      !text_option(I, arguments[1], "end", "\n", &behind, &end))
+    return TD_NIL;
   int flush = td_truth(I, arguments[3]);
   if (flush < 0) return TD_NIL;
   td_tuple *values = td_as_tuple(arguments[4]);
@@ -33,11 +46,11 @@ static td_value builtin_print(td_interpreter *I, td_value self, td_value *argume
   bool done = true;
   for (int64_t i = 0; done && i < values->count; i++) {
     if (i) td_text_add_bytes(&text, separator, between ? between->length : 1);
-    done = add_printed(I, values->items[i], &text);
+    done = print_one(I, values->items[i], &text);
   }
   td_text_add_bytes(&text, end, behind ? behind->length : 1);
   if (done && text.failed) td_raise_memory(I), done = false;
-  if (done) td_output(I, 1, text.data, text.length);
+  if (done) td_output(I, 1, text.data ? text.data : "", text.length);
   if (done && flush) td_output_flush(I);
   td_text_clear(&text);
   return done ? TD_NONE : TD_NIL;
@@ -52,12 +65,17 @@ static td_value text_of(td_interpreter *I, td_value v, writer *write) {
   return TD_NIL;
 }
 
-static td_value builtin_repr(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, text_of(I, arguments[0], td_repr); }
-static td_value builtin_ascii(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, text_of(I, arguments[0], td_ascii); }
+static td_value builtin_repr(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, text_of(I, arguments[0], td_repr);
+}
+static td_value builtin_ascii(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, text_of(I, arguments[0], td_ascii);
+}
 
 static td_value builtin_format(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  if (!td_is(arguments[1], &td_str_type)) return td_raise(I, TD_CLASS_TYPE_ERROR, "format() argument 2 must be str, not %s", td_type_name(I, arguments[1]));
+  if (!td_is(arguments[1], &td_str_type))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "format() argument 2 must be str, not %s", td_type_name(I, arguments[1]));
   td_text text = {0};
   if (td_format(I, arguments[0], td_as_str(arguments[1])->data, &text)) return td_from(td_str_take(I, &text));
   td_text_clear(&text);
@@ -66,21 +84,15 @@ static td_value builtin_format(td_interpreter *I, td_value self, td_value *argum
 
 static td_value builtin_input(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  td_text line = {0};
-  if (!add_printed(I, arguments[0], &line)) return td_text_clear(&line), TD_NIL;
-  td_output(I, 1, line.data ? line.data : "", line.length);
+  td_text prompt = {0};
+  if (!add_printed(I, arguments[0], &prompt)) return td_text_clear(&prompt), TD_NIL;
   td_output_flush(I);
-  td_text_clear(&line);
-  for (char c = 0; c != '\n';) {
-    ssize_t got = read(STDIN_FILENO, &c, 1);
-    if (got == 1 && c != '\n') td_text_add_char(&line, c);
-    if (got == 1 || (got < 0 && errno == EINTR && !td_interrupted(I))) continue;
-    if (got == 0 && line.length) break;
-    if (td_is_nil(I->raised)) td_raise(I, TD_CLASS_RUNTIME_ERROR, "input(): there is no more input");
-    td_text_clear(&line);
-    return TD_NIL;
-  }
-  return td_from(td_str_take(I, &line));
+  char *line = I->read_line ? I->read_line(I, prompt.data ? prompt.data : "") : NULL;
+  td_text_clear(&prompt);
+  if (!line) return td_is_nil(I->raised) ? td_raise(I, TD_CLASS_EOF_ERROR, "EOF when reading a line") : TD_NIL;
+  td_str *text = td_str_from(I, line);
+  td_memory_free(line);
+  return td_from(text);
 }
 
 // ---- sizes, hashes, identity ----
@@ -104,14 +116,20 @@ static td_value builtin_id(td_interpreter *I, td_value self, td_value *arguments
 }
 
 // ---- iteration ----
+static bool is_callable(td_interpreter *I, td_value v) {
+  return td_is_instance(v) ? !td_is_nil(td_special(I, v, I->names->call)) : td_type_of(v)->call != NULL;
+}
+
 static td_value builtin_iter(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  return td_is_nil(arguments[1]) ? td_iterate(I, arguments[0]) : td_call_iterator_new(I, arguments[0], arguments[1]);
+  if (td_is_nil(arguments[1])) return td_iterate(I, arguments[0]);
+  if (!is_callable(I, arguments[0])) return td_raise(I, TD_CLASS_TYPE_ERROR, "iter(v, w): v must be callable");
+  return td_call_iterator_new(I, arguments[0], arguments[1]);
 }
 
 static td_value builtin_next(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  td_value item = td_next(I, arguments[0]);
+  td_value item = td_is_instance(arguments[0]) ? td_instance_next(I, arguments[0]) : td_next(I, arguments[0]);
   if (td_is_nil(item) && td_raised_is(I, TD_CLASS_STOP_ITERATION) && !td_is_nil(arguments[1])) td_clear_raised(I);
   if (!td_is_nil(item) || !td_is_nil(I->raised)) return item;
   return td_is_nil(arguments[1]) ? td_raise(I, TD_CLASS_STOP_ITERATION, "%s", "") : td_ref(arguments[1]);
@@ -141,25 +159,27 @@ static int any_class(td_interpreter *I, td_value v, td_value classes, class_test
   return found;
 }
 
-static bool is_subclass(td_interpreter *I, td_value v, td_class *class) { return (void)I, td_class_is_subclass(td_as_class(v), class); }
+static bool is_subclass(td_interpreter *I, td_value v, td_class *class) {
+  return (void)I, td_class_is_subclass(td_as_class(v), class);
+}
 
 static td_value builtin_isinstance(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  int found = any_class(I, arguments[0], arguments[1], td_isinstance, "isinstance() arg 2 must be a type, a tuple of types, or a union");
+  int found = any_class(I, arguments[0], arguments[1], td_isinstance,
+                        "isinstance() arg 2 must be a type, a tuple of types, or a union");
   return found < 0 ? TD_NIL : td_bool(found);
 }
 
 static td_value builtin_issubclass(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
   if (!td_is_class(arguments[0])) return td_raise(I, TD_CLASS_TYPE_ERROR, "issubclass() arg 1 must be a class");
-  int found = any_class(I, arguments[0], arguments[1], is_subclass, "issubclass() arg 2 must be a class, a tuple of classes, or a union");
+  int found = any_class(I, arguments[0], arguments[1], is_subclass,
+                        "issubclass() arg 2 must be a class, a tuple of classes, or a union");
   return found < 0 ? TD_NIL : td_bool(found);
 }
 
 static td_value builtin_callable(td_interpreter *I, td_value self, td_value *arguments) {
-  (void)self;
-  td_value v = arguments[0];
-  return td_bool(td_is_instance(v) ? !td_is_nil(td_special(I, v, I->names->call)) : td_type_of(v)->call != NULL);
+  return (void)self, td_bool(is_callable(I, arguments[0]));
 }
 
 // ---- attributes ----
@@ -245,8 +265,12 @@ static td_value scope(td_interpreter *I, bool local) {
   return TD_NIL;
 }
 
-static td_value builtin_globals(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, (void)arguments, scope(I, false); }
-static td_value builtin_locals(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, (void)arguments, scope(I, true); }
+static td_value builtin_globals(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, (void)arguments, scope(I, false);
+}
+static td_value builtin_locals(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, (void)arguments, scope(I, true);
+}
 
 static td_value builtin_vars(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
@@ -271,7 +295,8 @@ static bool add_attributes(td_interpreter *I, td_value v, td_list *names) {
 static void drop_repeated(td_list *sorted) {
   int64_t kept = 0;
   for (int64_t i = 0; i < sorted->count; i++) {
-    if (kept && td_str_equal(td_as_str(sorted->items[kept - 1]), td_as_str(sorted->items[i]))) td_unref(sorted->items[i]);
+    if (kept && td_str_equal(td_as_str(sorted->items[kept - 1]), td_as_str(sorted->items[i])))
+      td_unref(sorted->items[i]);
     else sorted->items[kept++] = sorted->items[i];
   }
   sorted->count = kept;
@@ -281,7 +306,8 @@ static td_value builtin_dir(td_interpreter *I, td_value self, td_value *argument
   (void)self;
   td_list *names = td_list_new(I, 16);
   td_value variables = td_is_nil(arguments[0]) ? scope(I, true) : TD_NIL;
-  bool done = names && (td_is_nil(arguments[0]) ? !td_is_nil(variables) && td_to_list(I, variables, names) : add_attributes(I, arguments[0], names));
+  bool done = names && (td_is_nil(arguments[0]) ? !td_is_nil(variables) && td_to_list(I, variables, names)
+                                                : add_attributes(I, arguments[0], names));
   td_unref(variables);
   if (done && td_sort(I, names->items, names->count, TD_NONE, false)) {
     drop_repeated(names);
@@ -294,7 +320,8 @@ static td_value builtin_dir(td_interpreter *I, td_value self, td_value *argument
 // ---- leaving, and what there isn't ----
 static td_value builtin_exit(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  td_value exception = td_call_values(I, of(I->classes[TD_CLASS_SYSTEM_EXIT]), td_is_nil(arguments[0]) ? 0 : 1, arguments);
+  td_value exception =
+      td_call_values(I, of(I->classes[TD_CLASS_SYSTEM_EXIT]), td_is_nil(arguments[0]) ? 0 : 1, arguments);
   if (!td_is_nil(exception)) td_raise_value(I, exception);
   td_unref(exception);
   return TD_NIL;
@@ -303,26 +330,36 @@ static td_value builtin_exit(td_interpreter *I, td_value self, td_value *argumen
 static td_value builtin_open(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self, (void)arguments;
   td_raise(I, TD_CLASS_NOT_IMPLEMENTED_ERROR, "open() is not in this language");
-  td_raise_hint(I, "files are read by load_npy, load_csv, load_png and the other load_ functions, and written by their save_ counterparts");
+  td_raise_hint(I, "files are read by load_npy, load_csv, load_png and the other load_ functions, and written by their "
+                   "save_ counterparts");
   return TD_NIL;
 }
 
 static const td_method rows[] = {
-    {"print", "(*values, sep=' ', end=None, file=None, flush=False)", builtin_print, "Writes the values with sep between them and end (a new line) behind them.\n>>> print(1, 2, sep=\", \")"},
+    {"print", "(*values, sep=' ', end=None, file=None, flush=False)", builtin_print,
+     "Writes the values with sep between them and end (a new line) behind them.\n>>> print(1, 2, sep=\", \")"},
     {"repr", "(object, /)", builtin_repr, "The text that shows a value as one would type it.\n>>> repr(\"a\")"},
     {"ascii", "(object, /)", builtin_ascii, "As repr, with characters beyond ASCII escaped."},
-    {"format", "(value, format_spec='', /)", builtin_format, "The value laid out as f\"{value:format_spec}\" does.\n>>> format(3.14159, \".2f\")"},
+    {"format", "(value, format_spec='', /)", builtin_format,
+     "The value laid out as f\"{value:format_spec}\" does.\n>>> format(3.14159, \".2f\")"},
     {"input", "(prompt='', /)", builtin_input, "One line read from standard input."},
-    {"len", "(object, /)", builtin_len, "How many elements there are; of a tensor, the size of its first axis.\n>>> len([1, 2])"},
+    {"len", "(object, /)", builtin_len,
+     "How many elements there are; of a tensor, the size of its first axis.\n>>> len([1, 2])"},
     {"hash", "(object, /)", builtin_hash, "An int that is the same for equal values; dicts and sets look up by it."},
     {"id", "(object, /)", builtin_id, "An int that tells the object from all others that exist now."},
-    {"iter", "(object, sentinel=..., /)", builtin_iter, "An iterator over object; with sentinel, over what object() returns until it returns sentinel."},
-    {"next", "(iterator, default=..., /)", builtin_next, "The iterator's next element; default, else StopIteration, at its end.\n>>> next(iter([1, 2]))"},
-    {"sorted", "(iterable, /, *, key=None, reverse=False)", builtin_sorted, "A sorted list; equal elements keep their order. key(element) is what is compared.\n>>> sorted([3, 1, 2])"},
-    {"isinstance", "(object, class_or_tuple, /)", builtin_isinstance, "Whether object is of that class, or of one in the tuple.\n>>> isinstance(True, int)"},
-    {"issubclass", "(cls, class_or_tuple, /)", builtin_issubclass, "Whether cls is that class or inherits from it, or from one in the tuple."},
+    {"iter", "(object, sentinel=..., /)", builtin_iter,
+     "An iterator over object; with sentinel, over what object() returns until it returns sentinel."},
+    {"next", "(iterator, default=..., /)", builtin_next,
+     "The iterator's next element; default, else StopIteration, at its end.\n>>> next(iter([1, 2]))"},
+    {"sorted", "(iterable, /, *, key=None, reverse=False)", builtin_sorted,
+     "A sorted list; equal elements keep their order. key(element) is what is compared.\n>>> sorted([3, 1, 2])"},
+    {"isinstance", "(object, class_or_tuple, /)", builtin_isinstance,
+     "Whether object is of that class, or of one in the tuple.\n>>> isinstance(True, int)"},
+    {"issubclass", "(cls, class_or_tuple, /)", builtin_issubclass,
+     "Whether cls is that class or inherits from it, or from one in the tuple."},
     {"callable", "(object, /)", builtin_callable, "Whether object can be called.\n>>> callable(len)"},
-    {"getattr", "(object, name, default=..., /)", builtin_getattr, "object.name; default, else AttributeError, if there is none."},
+    {"getattr", "(object, name, default=..., /)", builtin_getattr,
+     "object.name; default, else AttributeError, if there is none."},
     {"hasattr", "(object, name, /)", builtin_hasattr, "Whether object has the attribute name."},
     {"setattr", "(object, name, value, /)", builtin_setattr, "object.name = value."},
     {"delattr", "(object, name, /)", builtin_delattr, "del object.name."},

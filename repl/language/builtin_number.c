@@ -1,7 +1,7 @@
-// Builtin functions that compute: abs, round, pow, divmod, sum, min, max, any, all, and texts of numbers. Those that are
-// also the names of ops hand a tensor on to the op, with all of their arguments.
+// Builtin functions that compute: abs, round, pow, divmod, sum, min, max, any, all, and texts of numbers. Those that
+// are also the names of ops hand a tensor on to the op, with all of their arguments.
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "repl/language/core.h"
 #include "repl/language/tensors.h"
@@ -17,7 +17,8 @@ static td_value call_op(td_interpreter *I, const char *name, const td_value *val
     if (!td_is_nil(values[i])) given[arguments.count++] = values[i];
   td_value key, value;
   for (int64_t position = 0; named && td_dict_next(named, &position, &key, &value);) {
-    if (arguments.count + arguments.keyword_count == 8) return td_raise(I, TD_CLASS_TYPE_ERROR, "%s: too many arguments", name);
+    if (arguments.count + arguments.keyword_count == 8)
+      return td_raise(I, TD_CLASS_TYPE_ERROR, "%s: too many arguments", name);
     keywords[arguments.keyword_count] = td_as_str(key);
     given[arguments.count + arguments.keyword_count++] = value;
   }
@@ -35,7 +36,8 @@ static bool no_options(td_interpreter *I, const char *name, td_value options) {
   return false;
 }
 
-static td_value special(td_interpreter *I, td_value v, const char *text) { // method of an instance, bound; NIL without exception: none
+// Special method of an instance, borrowed; NIL without exception: it has none.
+static td_value special(td_interpreter *I, td_value v, const char *text) {
   if (!td_is_instance(v)) return TD_NIL;
   td_str *name = td_str_intern(I, text, strlen(text));
   td_value method = name ? td_special(I, v, name) : TD_NIL;
@@ -52,7 +54,8 @@ static td_value builtin_abs(td_interpreter *I, td_value self, td_value *argument
   if (td_is_tensor_like(x)) return call_op(I, "abs", &x, 1, NULL);
   td_value method = special(I, x, "__abs__");
   if (!td_is_nil(method)) return td_special_call(I, method, x, 0, NULL);
-  return td_is_nil(I->raised) ? td_raise(I, TD_CLASS_TYPE_ERROR, "bad operand type for abs(): '%s'", td_type_name(I, x)) : TD_NIL;
+  return td_is_nil(I->raised) ? td_raise(I, TD_CLASS_TYPE_ERROR, "bad operand type for abs(): '%s'", td_type_name(I, x))
+                              : TD_NIL;
 }
 
 // The multiple of 10^-digits nearest to i, half to even; digits < 0.
@@ -63,7 +66,8 @@ static td_value round_int(td_interpreter *I, int64_t i, int64_t digits) {
   unsigned __int128 quotient = magnitude / unit, twice = magnitude % unit * 2;
   if (twice > unit || (twice == unit && quotient & 1)) quotient++;
   unsigned __int128 rounded = quotient * unit;
-  if (rounded > INT64_MAX) return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "integer overflow: the rounded value doesn't fit in 64 bits");
+  if (rounded > INT64_MAX)
+    return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "integer overflow: the rounded value doesn't fit in 64 bits");
   return td_int(i < 0 ? -(int64_t)rounded : (int64_t)rounded);
 }
 
@@ -77,7 +81,8 @@ static td_value builtin_round(td_interpreter *I, td_value self, td_value *argume
     if (!td_is_nil(I->raised)) return TD_NIL;
   }
   int64_t digits = 0;
-  if (!td_is_number(x)) return td_raise(I, TD_CLASS_TYPE_ERROR, "type %s doesn't define __round__ method", td_type_name(I, x));
+  if (!td_is_number(x))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "type %s doesn't define __round__ method", td_type_name(I, x));
   if (!td_is_none(arguments[1]) && !td_index_value(I, arguments[1], &digits)) return TD_NIL;
   if (td_is_integer(x)) return digits < 0 ? round_int(I, x.i, digits) : td_int(x.i);
   return td_is_none(arguments[1]) ? td_double_to_int(I, rint(x.f)) : td_double_round(I, x.f, digits);
@@ -99,11 +104,14 @@ static bool inverse_modulo(int64_t a, int64_t m, int64_t *inverse) { // extended
 
 static td_value power_modulo(td_interpreter *I, int64_t base, int64_t exponent, int64_t modulus) {
   if (modulus == 0) return td_raise(I, TD_CLASS_VALUE_ERROR, "pow() 3rd argument cannot be 0");
-  if (modulus == INT64_MIN) return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "pow() 3rd argument is too small: its absolute value doesn't fit in 64 bits");
-  int64_t m = modulus < 0 ? -modulus : modulus, result = 1 % m;
+  if (modulus == INT64_MIN)
+    return td_raise(I, TD_CLASS_OVERFLOW_ERROR,
+                    "pow() 3rd argument is too small: its absolute value doesn't fit in 64 bits");
+  int64_t m = llabs(modulus), result = 1 % m;
   base %= m;
   if (base < 0) base += m;
-  if (exponent < 0 && !inverse_modulo(base, m, &base)) return td_raise(I, TD_CLASS_VALUE_ERROR, "base is not invertible for the given modulus");
+  if (exponent < 0 && !inverse_modulo(base, m, &base))
+    return td_raise(I, TD_CLASS_VALUE_ERROR, "base is not invertible for the given modulus");
   for (uint64_t left = exponent < 0 ? 0 - (uint64_t)exponent : (uint64_t)exponent; left; left >>= 1) {
     if (left & 1) result = multiply_modulo(result, base, m);
     base = multiply_modulo(base, base, m);
@@ -115,7 +123,8 @@ static td_value builtin_pow(td_interpreter *I, td_value self, td_value *argument
   (void)self;
   if (td_is_none(arguments[2])) return td_binary(I, TD_BINARY_POWER, arguments[0], arguments[1]);
   for (int i = 0; i < 3; i++)
-    if (!td_is_integer(arguments[i])) return td_raise(I, TD_CLASS_TYPE_ERROR, "pow() 3rd argument not allowed unless all arguments are integers");
+    if (!td_is_integer(arguments[i]))
+      return td_raise(I, TD_CLASS_TYPE_ERROR, "pow() 3rd argument not allowed unless all arguments are integers");
   return power_modulo(I, arguments[0].i, arguments[1].i, arguments[2].i);
 }
 
@@ -124,10 +133,12 @@ static td_value builtin_divmod(td_interpreter *I, td_value self, td_value *argum
   td_value a = arguments[0], b = arguments[1];
   if (td_is_number(a) && td_is_number(b)) return td_number_divmod(I, a, b);
   if (!td_passes_on(a) && !td_passes_on(b))
-    return td_raise(I, TD_CLASS_TYPE_ERROR, "unsupported operand type(s) for divmod(): '%s' and '%s'", td_type_name(I, a), td_type_name(I, b));
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "unsupported operand type(s) for divmod(): '%s' and '%s'",
+                    td_type_name(I, a), td_type_name(I, b));
   td_value method = special(I, a, "__divmod__");
   if (!td_is_nil(method)) return td_special_call(I, method, a, 1, &b);
-  td_value quotient = td_binary(I, TD_BINARY_FLOOR_DIVIDE, a, b), remainder = td_is_nil(quotient) ? TD_NIL : td_binary(I, TD_BINARY_REMAINDER, a, b);
+  td_value quotient = td_binary(I, TD_BINARY_FLOOR_DIVIDE, a, b),
+           remainder = td_is_nil(quotient) ? TD_NIL : td_binary(I, TD_BINARY_REMAINDER, a, b);
   if (!td_is_nil(remainder)) return td_tuple_pack(I, 2, quotient, remainder);
   td_unref(quotient);
   return TD_NIL;
@@ -156,7 +167,8 @@ static td_value builtin_sum(td_interpreter *I, td_value self, td_value *argument
   (void)self;
   if (td_is_tensor_like(arguments[0])) return call_op(I, "sum", arguments, 2, td_as_dict(arguments[2]));
   if (!no_options(I, "sum", arguments[2])) return TD_NIL;
-  td_value total = td_is_nil(arguments[1]) ? td_int(0) : td_ref(arguments[1]), iterator = td_iterate(I, arguments[0]), item = TD_NIL;
+  td_value total = td_is_nil(arguments[1]) ? td_int(0) : td_ref(arguments[1]), iterator = td_iterate(I, arguments[0]),
+           item = TD_NIL;
   bool done = !td_is_nil(iterator);
   if (done && td_is(total, &td_str_type)) {
     td_raise(I, TD_CLASS_TYPE_ERROR, "sum() can't sum strings [use ''.join(seq) instead]");
@@ -176,7 +188,10 @@ static td_value builtin_sum(td_interpreter *I, td_value self, td_value *argument
   return TD_NIL;
 }
 
-typedef struct extreme { td_value best, best_key, key; int comparison; } extreme;
+typedef struct extreme {
+  td_value best, best_key, key;
+  int comparison;
+} extreme;
 
 static bool offer(td_interpreter *I, extreme *e, td_value item) { // takes over item
   td_value key = td_is_none(e->key) ? td_ref(item) : td_call_values(I, e->key, 1, &item);
@@ -207,7 +222,9 @@ static td_value find_extreme(td_interpreter *I, td_value *arguments, const char 
   if (!no_options(I, name, arguments[3])) return TD_NIL;
   bool done = true;
   if (values->count > 1) {
-    if (!td_is_nil(arguments[1])) return td_raise(I, TD_CLASS_TYPE_ERROR, "Cannot specify a default for %s() with multiple positional arguments", name);
+    if (!td_is_nil(arguments[1]))
+      return td_raise(I, TD_CLASS_TYPE_ERROR, "Cannot specify a default for %s() with multiple positional arguments",
+                      name);
     for (int64_t i = 0; done && i < values->count; i++) done = offer(I, &e, td_ref(values->items[i]));
   } else {
     td_value iterator = td_iterate(I, values->items[0]), item;
@@ -223,13 +240,18 @@ static td_value find_extreme(td_interpreter *I, td_value *arguments, const char 
   return done ? td_raise(I, TD_CLASS_VALUE_ERROR, "%s() arg is an empty sequence", name) : TD_NIL;
 }
 
-static td_value builtin_min(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, find_extreme(I, arguments, "min", TD_COMPARE_LESS); }
-static td_value builtin_max(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, find_extreme(I, arguments, "max", TD_COMPARE_GREATER); }
+static td_value builtin_min(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, find_extreme(I, arguments, "min", TD_COMPARE_LESS);
+}
+static td_value builtin_max(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, find_extreme(I, arguments, "max", TD_COMPARE_GREATER);
+}
 
 // arguments: iterable, axis, options. The answer is known at the first element whose truth is wanted.
 static td_value search(td_interpreter *I, td_value *arguments, const char *name, int wanted) {
   if (td_is_tensor_like(arguments[0])) return call_op(I, name, arguments, 2, td_as_dict(arguments[2]));
-  if (!td_is_nil(arguments[1])) return td_raise(I, TD_CLASS_TYPE_ERROR, "%s() takes exactly one argument (2 given)", name);
+  if (!td_is_nil(arguments[1]))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "%s() takes exactly one argument (2 given)", name);
   if (!no_options(I, name, arguments[2])) return TD_NIL;
   td_value iterator = td_iterate(I, arguments[0]), item;
   if (td_is_nil(iterator)) return TD_NIL;
@@ -243,8 +265,12 @@ static td_value search(td_interpreter *I, td_value *arguments, const char *name,
   return truth < 0 || !td_is_nil(I->raised) ? TD_NIL : td_bool(truth);
 }
 
-static td_value builtin_any(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, search(I, arguments, "any", 1); }
-static td_value builtin_all(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, search(I, arguments, "all", 0); }
+static td_value builtin_any(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, search(I, arguments, "any", 1);
+}
+static td_value builtin_all(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, search(I, arguments, "all", 0);
+}
 
 // ---- texts of numbers ----
 static td_value in_base(td_interpreter *I, td_value v, char type) {
@@ -257,9 +283,15 @@ static td_value in_base(td_interpreter *I, td_value v, char type) {
   return TD_NIL;
 }
 
-static td_value builtin_hex(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, in_base(I, arguments[0], 'x'); }
-static td_value builtin_oct(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, in_base(I, arguments[0], 'o'); }
-static td_value builtin_bin(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, in_base(I, arguments[0], 'b'); }
+static td_value builtin_hex(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, in_base(I, arguments[0], 'x');
+}
+static td_value builtin_oct(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, in_base(I, arguments[0], 'o');
+}
+static td_value builtin_bin(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, in_base(I, arguments[0], 'b');
+}
 
 static td_value builtin_chr(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
@@ -267,29 +299,41 @@ static td_value builtin_chr(td_interpreter *I, td_value self, td_value *argument
   char bytes[4];
   if (!td_index_value(I, arguments[0], &code)) return TD_NIL;
   if (code < 0 || code > 0x10FFFF) return td_raise(I, TD_CLASS_VALUE_ERROR, "chr() arg not in range(0x110000)");
-  if (code >= 0xD800 && code < 0xE000) return td_raise(I, TD_CLASS_VALUE_ERROR, "chr(): 0x%llx is half of a surrogate pair, no character", (long long)code);
+  if (code >= 0xD800 && code < 0xE000)
+    return td_raise(I, TD_CLASS_VALUE_ERROR, "chr(): 0x%llx is half of a surrogate pair, no character",
+                    (long long)code);
   return td_from(td_str_new(I, bytes, (size_t)td_utf8_encode(bytes, (uint32_t)code)));
 }
 
 static td_value builtin_ord(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
   td_value v = arguments[0];
-  if (!td_is(v, &td_str_type)) return td_raise(I, TD_CLASS_TYPE_ERROR, "ord() expected string of length 1, but %s found", td_type_name(I, v));
+  if (!td_is(v, &td_str_type))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "ord() expected string of length 1, but %s found", td_type_name(I, v));
   if (td_as_str(v)->characters != 1)
-    return td_raise(I, TD_CLASS_TYPE_ERROR, "ord() expected a character, but string of length %u found", td_as_str(v)->characters);
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "ord() expected a character, but string of length %u found",
+                    td_as_str(v)->characters);
   return td_int(td_utf8_decode(td_as_str(v)->data, NULL));
 }
 
 static const td_method rows[] = {
     {"abs", "(x, /)", builtin_abs, "The absolute value.\n>>> abs(-2)"},
-    {"round", "(number, ndigits=None)", builtin_round, "The nearest int, or number with ndigits decimals; halves go to the even neighbour.\n>>> round(2.675, 2)"},
+    {"round", "(number, ndigits=None)", builtin_round,
+     "The nearest int, or number with ndigits decimals; halves go to the even neighbour.\n>>> round(2.675, 2)"},
     {"pow", "(base, exp, mod=None)", builtin_pow, "base ** exp, modulo mod if it is given.\n>>> pow(2, 10, 1000)"},
     {"divmod", "(a, b, /)", builtin_divmod, "The tuple (a // b, a % b).\n>>> divmod(7, 2)"},
-    {"sum", "(iterable, /, start=..., **options)", builtin_sum, "start (0) plus all elements; of a tensor, the op sum with its axis and keepdims.\n>>> sum([1, 2, 3])"},
-    {"min", "(*args, key=None, default=..., **options)", builtin_min, "The least of the arguments or of an iterable's elements; of a tensor, the op min with its axis.\n>>> min(3, 1, 2)"},
-    {"max", "(*args, key=None, default=..., **options)", builtin_max, "The greatest of the arguments or of an iterable's elements; of a tensor, the op max with its axis.\n>>> max([3, 1, 2])"},
-    {"any", "(iterable, axis=..., /, **options)", builtin_any, "Whether an element is true; of a tensor, the op any with its axis.\n>>> any([0, 1])"},
-    {"all", "(iterable, axis=..., /, **options)", builtin_all, "Whether no element is false; of a tensor, the op all with its axis.\n>>> all([0, 1])"},
+    {"sum", "(iterable, /, start=..., **options)", builtin_sum,
+     "start (0) plus all elements; of a tensor, the op sum with its axis and keepdims.\n>>> sum([1, 2, 3])"},
+    {"min", "(*args, key=None, default=..., **options)", builtin_min,
+     "The least of the arguments or of an iterable's elements; of a tensor, the op min with its axis.\n>>> min(3, 1, "
+     "2)"},
+    {"max", "(*args, key=None, default=..., **options)", builtin_max,
+     "The greatest of the arguments or of an iterable's elements; of a tensor, the op max with its axis.\n>>> max([3, "
+     "1, 2])"},
+    {"any", "(iterable, axis=..., /, **options)", builtin_any,
+     "Whether an element is true; of a tensor, the op any with its axis.\n>>> any([0, 1])"},
+    {"all", "(iterable, axis=..., /, **options)", builtin_all,
+     "Whether no element is false; of a tensor, the op all with its axis.\n>>> all([0, 1])"},
     {"hex", "(number, /)", builtin_hex, "An int in hexadecimal.\n>>> hex(255)"},
     {"oct", "(number, /)", builtin_oct, "An int in octal.\n>>> oct(8)"},
     {"bin", "(number, /)", builtin_bin, "An int in binary.\n>>> bin(5)"},

@@ -1,15 +1,17 @@
 // The table under dict: entries in the order of insertion, and an open-addressed table of their indices. Invariants:
-//  1. table[slot] is an entry's index or EMPTY; mask + 1 slots, a power of two, at most 2/3 of them in use. Probing is
-//     linear, and a removal moves later slots back, so that no marks of removed ones are needed.
-//  2. A removed entry has key NIL and stays until the entries are packed, which happens only when an insertion needs room.
-//     The last entry is never a removed one.
-//  3. version changes whenever a key or value changes. Comparing keys may run user code that changes the dict: whoever
-//     compared looks at version and starts again.
+//  1. table[slot] is an entry's index or EMPTY; mask + 1 slots, a power of two, at most 2/3 of them in use. Probing
+//     is linear, and a removal moves later slots back, so that no marks of removed ones are needed.
+//  2. A removed entry has key NIL and stays until the entries are packed, which happens only when an insertion needs
+//     room. The last entry is never a removed one.
+//  3. version changes whenever a key or value changes. Comparing keys may run user code that changes the dict:
+//     whoever compared looks at version and starts again.
 #include "repl/language/builtins.h"
 
 enum { EMPTY = -1, FEWEST_SLOTS = 8 };
 
-static inline uint64_t first_slot(uint64_t hash, uint64_t mask) { return hash * 0x9E3779B97F4A7C15u >> (__builtin_clzll(mask) & 63); }
+static inline uint64_t first_slot(uint64_t hash, uint64_t mask) {
+  return hash * 0x9E3779B97F4A7C15u >> (__builtin_clzll(mask) & 63);
+}
 
 td_dict *td_dict_new(td_interpreter *I) { return td_object_new(I, &td_dict_type, sizeof(td_dict)); }
 
@@ -47,7 +49,10 @@ static bool resize(td_interpreter *I, td_dict *dict, int64_t count) {
   int32_t *table = dict->table;
   if (slots != dict->mask + 1 || !table) {
     table = td_memory_new(slots * sizeof *table);
-    td_entry *entries = !table ? NULL : capacity > dict->capacity ? td_memory_resize(dict->entries, (size_t)capacity * sizeof *entries) : dict->entries;
+    td_entry *entries = !table ? NULL
+                        : capacity > dict->capacity
+                            ? td_memory_resize(dict->entries, (size_t)capacity * sizeof *entries)
+                            : dict->entries;
     if (!entries) {
       td_memory_free(table);
       td_raise_memory(I);
@@ -166,7 +171,8 @@ td_value td_dict_get_text(const td_dict *dict, const char *bytes, size_t length,
     if (index == EMPTY) return TD_NIL;
     if (dict->entries[index].hash != hash) continue;
     td_value key = dict->entries[index].key;
-    if (td_is(key, &td_str_type) && td_as_str(key)->length == length && memcmp(td_as_str(key)->data, bytes, length) == 0)
+    if (td_is(key, &td_str_type) && td_as_str(key)->length == length &&
+        memcmp(td_as_str(key)->data, bytes, length) == 0)
       return dict->entries[index].value;
   }
 }

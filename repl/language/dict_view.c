@@ -1,15 +1,20 @@
-// The views of a dict, keys(), values() and items(), which follow its changes, and the iterators over it. An iterator that
-// finds the dict's length changed raises RuntimeError. Views of keys and items take part in the operators of sets.
+// The views of a dict, keys(), values() and items(), which follow its changes, and the iterators over it. An iterator
+// that finds the dict's length changed raises RuntimeError. Views of keys and items take part in the operators of
+// sets.
 #include "repl/language/builtins.h"
 
-typedef struct dict_view { td_container container; td_dict *dict; enum td_dict_view what; } dict_view;
+typedef struct dict_view {
+  td_container container;
+  td_dict *dict;
+  enum td_dict_view what;
+} dict_view;
 typedef struct dict_iterator {
   td_container container;
-  td_dict *dict;            // NULL: ended
+  td_dict *dict; // NULL: ended
   enum td_dict_view what;
   bool reverse;
-  int64_t position, count;  // count: the dict's when iteration began
-  td_value row;             // the last pair, used again when nobody else holds it
+  int64_t position, count; // count: the dict's when iteration began
+  td_value row; // the last pair, used again when nobody else holds it
 } dict_iterator;
 
 static td_value of(td_dict *dict) { return (td_value){.tag = TD_TAG_OBJECT, .o = &dict->container.object}; }
@@ -29,14 +34,18 @@ static dict_view *as_view(td_value v) { return (dict_view *)v.o; }
 td_dict *td_dict_view_dict(td_value v) { return as_view(v)->dict; }
 
 static void view_release(td_object *object) { td_unref(of(((dict_view *)object)->dict)); }
-static void view_visit(td_object *object, td_visitor *visit, void *argument) { visit(&((dict_view *)object)->dict->container.object, argument); }
+static void view_visit(td_object *object, td_visitor *visit, void *argument) {
+  visit(&((dict_view *)object)->dict->container.object, argument);
+}
 
 static int64_t view_length(td_interpreter *I, td_value v) {
   (void)I;
   return as_view(v)->dict->count;
 }
 
-static td_value view_iterate(td_interpreter *I, td_value v) { return td_dict_iterator_new(I, as_view(v)->dict, as_view(v)->what, false); }
+static td_value view_iterate(td_interpreter *I, td_value v) {
+  return td_dict_iterator_new(I, as_view(v)->dict, as_view(v)->what, false);
+}
 
 static bool view_repr(td_interpreter *I, td_value v, td_text *text) {
   if (v.o->flags & TD_OBJECT_REPR) {
@@ -74,7 +83,8 @@ static int items_contain(td_interpreter *I, td_value v, td_value item) {
 static td_value as_set(td_interpreter *I, td_value v) { return td_is(v, &td_set_type) ? td_ref(v) : td_set_from(I, v); }
 
 static td_value view_binary(td_interpreter *I, int op, td_value a, td_value b) {
-  if (op != TD_BINARY_AND && op != TD_BINARY_OR && op != TD_BINARY_XOR && op != TD_BINARY_SUBTRACT) return TD_NOT_IMPLEMENTED;
+  if (op != TD_BINARY_AND && op != TD_BINARY_OR && op != TD_BINARY_XOR && op != TD_BINARY_SUBTRACT)
+    return TD_NOT_IMPLEMENTED;
   if (!td_is_dict_view(a) && !td_is(a, &td_set_type)) return TD_NOT_IMPLEMENTED;
   td_value x = as_set(I, a), y = td_is_nil(x) ? TD_NIL : as_set(I, b);
   td_value result = td_is_nil(y) ? TD_NIL : td_set_type.binary(I, op, x, y);
@@ -119,15 +129,38 @@ static const td_method methods[] = {
     {NULL, NULL, NULL, NULL}};
 
 const td_type td_dict_keys_type = {
-    .name = "dict_keys", .size = sizeof(dict_view), .release = view_release, .visit = view_visit, .repr = view_repr, .length = view_length,
-    .iterate = view_iterate, .contains = keys_contain, .binary = view_binary, .compare = view_compare, .methods = methods,
+    .name = "dict_keys",
+    .size = sizeof(dict_view),
+    .release = view_release,
+    .visit = view_visit,
+    .repr = view_repr,
+    .length = view_length,
+    .iterate = view_iterate,
+    .contains = keys_contain,
+    .binary = view_binary,
+    .compare = view_compare,
+    .methods = methods,
     .doc = "The keys of a dict; follows its changes and takes part in the operators of sets."};
-const td_type td_dict_values_type = {
-    .name = "dict_values", .size = sizeof(dict_view), .release = view_release, .visit = view_visit, .repr = view_repr, .length = view_length,
-    .iterate = view_iterate, .doc = "The values of a dict; follows its changes."};
+const td_type td_dict_values_type = {.name = "dict_values",
+                                     .size = sizeof(dict_view),
+                                     .release = view_release,
+                                     .visit = view_visit,
+                                     .repr = view_repr,
+                                     .length = view_length,
+                                     .iterate = view_iterate,
+                                     .doc = "The values of a dict; follows its changes."};
 const td_type td_dict_items_type = {
-    .name = "dict_items", .size = sizeof(dict_view), .release = view_release, .visit = view_visit, .repr = view_repr, .length = view_length,
-    .iterate = view_iterate, .contains = items_contain, .binary = view_binary, .compare = view_compare, .methods = methods,
+    .name = "dict_items",
+    .size = sizeof(dict_view),
+    .release = view_release,
+    .visit = view_visit,
+    .repr = view_repr,
+    .length = view_length,
+    .iterate = view_iterate,
+    .contains = items_contain,
+    .binary = view_binary,
+    .compare = view_compare,
+    .methods = methods,
     .doc = "The (key, value) pairs of a dict; follows its changes and takes part in the operators of sets."};
 
 // ---- iterators ----
@@ -192,6 +225,11 @@ static td_value iterator_self(td_interpreter *I, td_value v) {
   return td_ref(v);
 }
 
-const td_type td_dict_iterator_type = {
-    .name = "dict_iterator", .size = sizeof(dict_iterator), .release = iterator_release, .visit = iterator_visit, .clear = iterator_release,
-    .iterate = iterator_self, .next = iterator_next, .doc = "What a for loop over a dict asks for elements."};
+const td_type td_dict_iterator_type = {.name = "dict_iterator",
+                                       .size = sizeof(dict_iterator),
+                                       .release = iterator_release,
+                                       .visit = iterator_visit,
+                                       .clear = iterator_release,
+                                       .iterate = iterator_self,
+                                       .next = iterator_next,
+                                       .doc = "What a for loop over a dict asks for elements."};

@@ -1,5 +1,5 @@
-// Python's format mini-language, [[fill]align][sign][z][#][0][width][grouping][.precision][type], for str, int and float.
-// Widths and precisions count characters. Digits of floats come from printf, which rounds exactly.
+// Python's format mini-language, [[fill]align][sign][z][#][0][width][grouping][.precision][type], for str, int and
+// float. Widths and precisions count characters. Digits of floats come from printf, which rounds exactly.
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,9 @@ static bool is_align(char c) { return c == '<' || c == '>' || c == '=' || c == '
 static bool read_number(const char **at, int64_t *number) {
   *number = 0;
   for (; **at >= '0' && **at <= '9'; ++*at)
-    if (__builtin_mul_overflow(*number, 10, number) || __builtin_add_overflow(*number, **at - '0', number) || *number > INT_MAX) return false;
+    if (__builtin_mul_overflow(*number, 10, number) || __builtin_add_overflow(*number, **at - '0', number) ||
+        *number > INT_MAX)
+      return false;
   return true;
 }
 
@@ -35,7 +37,10 @@ static void read_alignment(const char **at, td_format_spec *spec) {
 
 static bool read_grouping(td_interpreter *I, const char **at, td_format_spec *spec) {
   while (**at == ',' || **at == '_') {
-    if (spec->grouping) return refuse(I, spec->grouping != **at ? "Cannot specify both ',' and '_'." : **at == ',' ? "Cannot specify ',' with ','." : "Cannot specify '_' with '_'.");
+    if (spec->grouping)
+      return refuse(I, spec->grouping != **at ? "Cannot specify both ',' and '_'."
+                       : **at == ','          ? "Cannot specify ',' with ','."
+                                              : "Cannot specify '_' with '_'.");
     spec->grouping = *(*at)++;
   }
   return true;
@@ -43,7 +48,8 @@ static bool read_grouping(td_interpreter *I, const char **at, td_format_spec *sp
 
 static bool check_grouping(td_interpreter *I, const td_format_spec *spec) {
   char type = spec->type;
-  if (!spec->grouping || !type || strchr("deEfFgG%", type) || (spec->grouping == '_' && strchr("boxX", type))) return true;
+  if (!spec->grouping || !type || strchr("deEfFgG%", type) || (spec->grouping == '_' && strchr("boxX", type)))
+    return true;
   td_raise(I, TD_CLASS_VALUE_ERROR, "Cannot specify '%c' with '%c'.", spec->grouping, type);
   return false;
 }
@@ -59,7 +65,8 @@ bool td_format_parse(td_interpreter *I, const char *text, const char *type_name,
     spec->zero = true;
     at++;
   }
-  if (*at >= '0' && *at <= '9' && !read_number(&at, &spec->width)) return refuse(I, "Too many decimal digits in format string");
+  if (*at >= '0' && *at <= '9' && !read_number(&at, &spec->width))
+    return refuse(I, "Too many decimal digits in format string");
   if (!read_grouping(I, &at, spec)) return false;
   if (*at == '.') {
     at++;
@@ -85,7 +92,8 @@ static void add_fill(td_text *text, const char *fill, int64_t count) {
 }
 
 // head stands before the padding of '=' alignment: sign and prefix.
-static void add_padded(td_text *text, const char *head, const char *body, size_t length, const td_format_spec *spec, char align) {
+static void add_padded(td_text *text, const char *head, const char *body, size_t length, const td_format_spec *spec,
+                       char align) {
   const char *fill = spec->fill[0] ? spec->fill : " ";
   if (spec->align) align = spec->align;
   if (spec->zero) {
@@ -124,7 +132,8 @@ static void add_grouped(td_text *text, const char *digits, size_t length, char s
 }
 
 // A number of sign, prefix and body; the digits at the body's start are grouped.
-static bool add_number(td_interpreter *I, td_text *text, bool negative, const char *prefix, const char *body, size_t length, const td_format_spec *spec) {
+static bool add_number(td_interpreter *I, td_text *text, bool negative, const char *prefix, const char *body,
+                       size_t length, const td_format_spec *spec) {
   char head[8];
   snprintf(head, sizeof head, "%s%s", negative ? "-" : spec->sign == '+' ? "+" : spec->sign == ' ' ? " " : "", prefix);
   if (!spec->grouping) {
@@ -135,7 +144,8 @@ static bool add_number(td_interpreter *I, td_text *text, bool negative, const ch
     bool bits = spec->type && strchr("boxX", spec->type);
     td_text grouped = {0};
     if (digits || zeros)
-      add_grouped(&grouped, body, digits, spec->grouping, bits ? 4 : 3, zeros ? spec->width - (int64_t)strlen(head) - (int64_t)(length - digits) : 0);
+      add_grouped(&grouped, body, digits, spec->grouping, bits ? 4 : 3,
+                  zeros ? spec->width - (int64_t)strlen(head) - (int64_t)(length - digits) : 0);
     td_text_add_bytes(&grouped, body + digits, length - digits);
     add_padded(text, head, grouped.data, grouped.length, spec, '>');
     text->failed = text->failed || grouped.failed;
@@ -149,7 +159,9 @@ static bool add_number(td_interpreter *I, td_text *text, bool negative, const ch
 // ---- the three types ----
 bool td_format_str(td_interpreter *I, const char *bytes, size_t length, const td_format_spec *spec, td_text *text) {
   if (spec->type && spec->type != 's') return unknown_type(I, spec);
-  if (spec->sign) return refuse(I, spec->sign == ' ' ? "Space not allowed in string format specifier" : "Sign not allowed in string format specifier");
+  if (spec->sign)
+    return refuse(I, spec->sign == ' ' ? "Space not allowed in string format specifier"
+                                       : "Sign not allowed in string format specifier");
   if (spec->no_minus_zero) return refuse(I, "Negative zero coercion (z) not allowed in string format specifier");
   if (spec->alternate) return refuse(I, "Alternate form (#) not allowed in string format specifier");
   if (spec->grouping) {
@@ -159,7 +171,8 @@ bool td_format_str(td_interpreter *I, const char *bytes, size_t length, const td
   if (spec->align == '=') return refuse(I, "'=' alignment not allowed in string format specifier");
   if (spec->precision >= 0) {
     size_t end = 0;
-    for (int64_t i = 0; i < spec->precision && end < length; i++) end += (size_t)td_utf8_size((unsigned char)bytes[end]);
+    for (int64_t i = 0; i < spec->precision && end < length; i++)
+      end += (size_t)td_utf8_size((unsigned char)bytes[end]);
     length = end;
   }
   add_padded(text, "", bytes, length, spec, '<');
@@ -188,9 +201,11 @@ bool td_format_int(td_interpreter *I, int64_t value, const td_format_spec *spec,
   char digits[66];
   size_t at = sizeof digits - 1;
   digits[at] = 0;
-  do digits[--at] = (spec->type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef")[rest % base]; while (rest /= base);
+  do digits[--at] = (spec->type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef")[rest % base];
+  while (rest /= base);
   char prefix[3] = {'0', spec->type, 0};
-  return add_number(I, text, value < 0, spec->alternate && base != 10 ? prefix : "", digits + at, sizeof digits - 1 - at, spec);
+  return add_number(I, text, value < 0, spec->alternate && base != 10 ? prefix : "", digits + at,
+                    sizeof digits - 1 - at, spec);
 }
 
 static void strip_zeros(td_text *body) {

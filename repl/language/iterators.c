@@ -10,9 +10,9 @@ static td_value iterator_self(td_interpreter *I, td_value v) {
 // ---- list, tuple, str by index; range has its own ----
 typedef struct sequence_iterator {
   td_container container;
-  td_value sequence;        // NIL: ended
-  int64_t position;         // index of the next item; bytes in a str
-  bool reverse;             // position is one after the next item
+  td_value sequence; // NIL: ended
+  int64_t position; // index of the next item; bytes in a str
+  bool reverse; // position is one after the next item
 } sequence_iterator;
 
 static td_value sequence_iterator_new(td_interpreter *I, const td_type *type, td_value sequence, bool reverse) {
@@ -43,8 +43,9 @@ static void sequence_visit(td_object *object, td_visitor *visit, void *argument)
 static td_value next_character(td_interpreter *I, sequence_iterator *it) {
   td_str *s = td_as_str(it->sequence);
   if (it->reverse ? it->position == 0 : it->position >= s->length) return TD_NIL;
-  if (it->reverse)
-    do it->position--; while (((unsigned char)s->data[it->position] & 0xC0) == 0x80);
+  if (it->reverse) do
+      it->position--;
+    while (((unsigned char)s->data[it->position] & 0xC0) == 0x80);
   const char *bytes = s->data + it->position;
   if (!it->reverse) it->position += td_utf8_size((unsigned char)*bytes);
   return td_from(td_str_character(I, bytes));
@@ -71,12 +72,22 @@ static td_value sequence_next(td_interpreter *I, td_value v) {
   return item;
 }
 
-const td_type td_sequence_iterator_type = {
-    .name = "sequence_iterator", .size = sizeof(sequence_iterator), .release = sequence_release, .visit = sequence_visit, .clear = sequence_release,
-    .iterate = iterator_self, .next = sequence_next, .doc = "What a for loop over a list, tuple or str asks for elements."};
+const td_type td_sequence_iterator_type = {.name = "sequence_iterator",
+                                           .size = sizeof(sequence_iterator),
+                                           .release = sequence_release,
+                                           .visit = sequence_visit,
+                                           .clear = sequence_release,
+                                           .iterate = iterator_self,
+                                           .next = sequence_next,
+                                           .doc = "What a for loop over a list, tuple or str asks for elements."};
 const td_type td_reversed_type = {
-    .name = "reversed", .size = sizeof(sequence_iterator), .release = sequence_release, .visit = sequence_visit, .clear = sequence_release,
-    .iterate = iterator_self, .next = sequence_next,
+    .name = "reversed",
+    .size = sizeof(sequence_iterator),
+    .release = sequence_release,
+    .visit = sequence_visit,
+    .clear = sequence_release,
+    .iterate = iterator_self,
+    .next = sequence_next,
     .doc = "reversed(sequence): the elements from the last to the first.\n>>> list(reversed([1, 2, 3]))"};
 
 td_value td_reversed_new(td_interpreter *I, td_value v) {
@@ -94,7 +105,8 @@ td_value td_reversed_new(td_interpreter *I, td_value v) {
     if (!td_is_nil(result) || !td_is_nil(I->raised)) return result;
   }
   const td_type *type = td_type_of(v);
-  if (!type->item || !type->length || type == &td_set_type) return td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not reversible", td_type_name(I, v));
+  if (!type->item || !type->length || type == &td_set_type)
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not reversible", td_type_name(I, v));
   td_value it = sequence_iterator_new(I, &td_reversed_type, v, true);
   if (td_is_nil(it) || td_is_nil(I->raised)) return it;
   td_unref(it);
@@ -102,7 +114,11 @@ td_value td_reversed_new(td_interpreter *I, td_value v) {
 }
 
 // ---- enumerate ----
-typedef struct enumerate { td_container container; td_value iterator, row; int64_t count; } enumerate; // row: the last pair
+typedef struct enumerate {
+  td_container container;
+  td_value iterator, row;
+  int64_t count;
+} enumerate; // row: the last pair
 
 td_value td_enumerate_new(td_interpreter *I, td_value iterable, int64_t start) {
   td_value iterator = td_iterate(I, iterable);
@@ -144,17 +160,22 @@ static td_value enumerate_next(td_interpreter *I, td_value v) {
 }
 
 const td_type td_enumerate_type = {
-    .name = "enumerate", .size = sizeof(enumerate), .release = enumerate_release, .visit = enumerate_visit, .clear = enumerate_release,
-    .iterate = iterator_self, .next = enumerate_next,
+    .name = "enumerate",
+    .size = sizeof(enumerate),
+    .release = enumerate_release,
+    .visit = enumerate_visit,
+    .clear = enumerate_release,
+    .iterate = iterator_self,
+    .next = enumerate_next,
     .doc = "enumerate(iterable, start=0): pairs (number, element).\n>>> list(enumerate(\"ab\"))"};
 
 // ---- zip, map, filter: a function and iterators ----
 typedef struct joined {
   td_container container;
-  td_value function;        // map, filter
-  td_value iterators;       // a tuple; NIL: ended
-  td_value row;             // zip: the last pair
-  bool strict;              // zip
+  td_value function; // map, filter
+  td_value iterators; // a tuple; NIL: ended
+  td_value row; // zip: the last pair
+  bool strict; // zip
 } joined;
 
 static td_value joined_new(td_interpreter *I, const td_type *type, td_value function, td_tuple *iterables) {
@@ -199,7 +220,8 @@ td_value td_zip_new(td_interpreter *I, td_tuple *iterables, bool strict) {
 
 static td_value strict_error(td_interpreter *I, int64_t number, const char *how) {
   if (number == 2) return td_raise(I, TD_CLASS_VALUE_ERROR, "zip() argument 2 is %s than argument 1", how);
-  return td_raise(I, TD_CLASS_VALUE_ERROR, "zip() argument %lld is %s than arguments 1-%lld", (long long)number, how, (long long)number - 1);
+  return td_raise(I, TD_CLASS_VALUE_ERROR, "zip() argument %lld is %s than arguments 1-%lld", (long long)number, how,
+                  (long long)number - 1);
 }
 
 // Iterator i ended: in strict mode all before it must not have had an element, and all after it must end too.
@@ -249,18 +271,27 @@ static td_value zip_next(td_interpreter *I, td_value v) {
   return row;
 }
 
-const td_type td_zip_type = {
-    .name = "zip", .size = sizeof(joined), .release = joined_release, .visit = joined_visit, .clear = joined_release, .iterate = iterator_self,
-    .next = zip_next, .doc = "zip(*iterables, strict=False): tuples of one element of each, until the shortest ends.\n>>> list(zip([1, 2], \"ab\"))"};
+const td_type td_zip_type = {.name = "zip",
+                             .size = sizeof(joined),
+                             .release = joined_release,
+                             .visit = joined_visit,
+                             .clear = joined_release,
+                             .iterate = iterator_self,
+                             .next = zip_next,
+                             .doc = "zip(*iterables, strict=False): tuples of one element of each, until the shortest "
+                                    "ends.\n>>> list(zip([1, 2], \"ab\"))"};
 
-td_value td_map_new(td_interpreter *I, td_value function, td_tuple *iterables) { return joined_new(I, &td_map_type, function, iterables); }
+td_value td_map_new(td_interpreter *I, td_value function, td_tuple *iterables) {
+  return joined_new(I, &td_map_type, function, iterables);
+}
 
 static td_value map_next(td_interpreter *I, td_value v) {
   joined *it = (joined *)v.o;
   if (td_is_nil(it->iterators)) return TD_NIL;
   td_tuple *iterators = td_as_tuple(it->iterators);
   td_value few[4] = {TD_NIL, TD_NIL, TD_NIL, TD_NIL}, *values = few, result = TD_NIL;
-  if (iterators->count > 4 && !(values = td_memory_new((size_t)iterators->count * sizeof *values))) return td_raise_memory(I);
+  if (iterators->count > 4 && !(values = td_memory_new((size_t)iterators->count * sizeof *values)))
+    return td_raise_memory(I);
   td_value held = td_ref(it->iterators), function = td_ref(it->function);
   int64_t count = 0;
   while (count < iterators->count && !td_is_nil(values[count] = td_next(I, iterators->items[count]))) count++;
@@ -273,8 +304,14 @@ static td_value map_next(td_interpreter *I, td_value v) {
 }
 
 const td_type td_map_type = {
-    .name = "map", .size = sizeof(joined), .release = joined_release, .visit = joined_visit, .clear = joined_release, .iterate = iterator_self,
-    .next = map_next, .doc = "map(function, *iterables): function of the elements, one after the other.\n>>> list(map(abs, [-1, 2]))"};
+    .name = "map",
+    .size = sizeof(joined),
+    .release = joined_release,
+    .visit = joined_visit,
+    .clear = joined_release,
+    .iterate = iterator_self,
+    .next = map_next,
+    .doc = "map(function, *iterables): function of the elements, one after the other.\n>>> list(map(abs, [-1, 2]))"};
 
 td_value td_filter_new(td_interpreter *I, td_value function, td_value iterable) {
   td_value one = td_tuple_pack(I, 1, td_ref(iterable));
@@ -310,9 +347,15 @@ static td_value filter_next(td_interpreter *I, td_value v) {
   return TD_NIL;
 }
 
-const td_type td_filter_type = {
-    .name = "filter", .size = sizeof(joined), .release = joined_release, .visit = joined_visit, .clear = joined_release, .iterate = iterator_self,
-    .next = filter_next, .doc = "filter(function, iterable): the elements for which function is true; None: those that are true.\n>>> list(filter(None, [0, 1, 2]))"};
+const td_type td_filter_type = {.name = "filter",
+                                .size = sizeof(joined),
+                                .release = joined_release,
+                                .visit = joined_visit,
+                                .clear = joined_release,
+                                .iterate = iterator_self,
+                                .next = filter_next,
+                                .doc = "filter(function, iterable): the elements for which function is true; None: "
+                                       "those that are true.\n>>> list(filter(None, [0, 1, 2]))"};
 
 // ---- iter(callee, sentinel) ----
 td_value td_call_iterator_new(td_interpreter *I, td_value callee, td_value sentinel) {
@@ -336,6 +379,12 @@ static td_value call_next(td_interpreter *I, td_value v) {
   return TD_NIL;
 }
 
-const td_type td_call_iterator_type = {
-    .name = "callable_iterator", .size = sizeof(joined), .release = joined_release, .visit = joined_visit, .clear = joined_release,
-    .iterate = iterator_self, .next = call_next, .doc = "iter(callee, sentinel): what callee() returns, until it returns sentinel."};
+const td_type td_call_iterator_type = {.name = "callable_iterator",
+                                       .size = sizeof(joined),
+                                       .release = joined_release,
+                                       .visit = joined_visit,
+                                       .clear = joined_release,
+                                       .iterate = iterator_self,
+                                       .next = call_next,
+                                       .doc =
+                                           "iter(callee, sentinel): what callee() returns, until it returns sentinel."};

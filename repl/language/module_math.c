@@ -21,7 +21,8 @@ static td_value domain_error(td_interpreter *I) { return td_raise(I, TD_CLASS_VA
 // large: an infinite result of a finite argument is too large a number; else it is a pole.
 static td_value checked(td_interpreter *I, double result, bool arguments_finite, bool argument_nan, bool large) {
   if (result != result && !argument_nan) return domain_error(I);
-  if (isinf(result) && arguments_finite) return large ? td_raise(I, TD_CLASS_OVERFLOW_ERROR, "math range error") : domain_error(I);
+  if (isinf(result) && arguments_finite)
+    return large ? td_raise(I, TD_CLASS_OVERFLOW_ERROR, "math range error") : domain_error(I);
   return td_double(result);
 }
 
@@ -34,27 +35,37 @@ static td_value apply(td_interpreter *I, td_value *arguments, double function(do
 static double degrees(double x) { return x * (180 / M_PI); }
 static double radians(double x) { return x * (M_PI / 180); }
 static double gamma_of(double x) { return (x == 0 || (x < 0 && x == floor(x))) ? NAN : tgamma(x); }
-static double log_gamma(double x) { int sign; return lgamma_r(x, &sign); }
+static double log_gamma(double x) {
+  int sign;
+  return lgamma_r(x, &sign);
+}
 
 // X(name, function of double, an infinite result is too large a number, sentence)
 #define FUNCTIONS(X)                                                                                                   \
-  X(acos, acos, false, "Arc cosine in radians.") X(acosh, acosh, false, "Inverse hyperbolic cosine.")                   \
-  X(asin, asin, false, "Arc sine in radians.") X(asinh, asinh, false, "Inverse hyperbolic sine.")                       \
-  X(atan, atan, false, "Arc tangent in radians.") X(atanh, atanh, false, "Inverse hyperbolic tangent.")                 \
-  X(cbrt, cbrt, false, "Cube root.") X(cos, cos, false, "Cosine of an angle in radians.")                               \
-  X(cosh, cosh, true, "Hyperbolic cosine.") X(degrees, degrees, true, "An angle in degrees, from radians.")             \
-  X(erf, erf, false, "Error function.") X(erfc, erfc, false, "1 - erf(x), exact for large x.")                          \
-  X(exp, exp, true, "e to the power x.") X(exp2, exp2, true, "2 to the power x.")                                       \
-  X(expm1, expm1, true, "exp(x) - 1, exact for small x.") X(fabs, fabs, false, "Absolute value, as a float.")           \
-  X(gamma, gamma_of, true, "Gamma function: (x - 1)! for whole x.")                                                     \
-  X(lgamma, log_gamma, false, "Logarithm of the gamma function's absolute value.")                                      \
-  X(log10, log10, false, "Logarithm to the base 10.") X(log1p, log1p, false, "log(1 + x), exact for small x.")          \
-  X(log2, log2, false, "Logarithm to the base 2.") X(radians, radians, true, "An angle in radians, from degrees.")      \
-  X(sin, sin, false, "Sine of an angle in radians.") X(sinh, sinh, true, "Hyperbolic sine.")                            \
-  X(sqrt, sqrt, false, "Square root.") X(tan, tan, false, "Tangent of an angle in radians.")                            \
-  X(tanh, tanh, false, "Hyperbolic tangent.")
-#define X(name, function, large, doc) \
-  static td_value math_##name(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, apply(I, arguments, function, large); }
+  X(acos, acos, false, "Arc cosine in radians.")                                                                       \
+  X(acosh, acosh, false, "Inverse hyperbolic cosine.") X(asin, asin, false, "Arc sine in radians.")                    \
+      X(asinh, asinh, false, "Inverse hyperbolic sine.") X(atan, atan, false, "Arc tangent in radians.")               \
+          X(atanh, atanh, false, "Inverse hyperbolic tangent.") X(cbrt, cbrt, false, "Cube root.")                     \
+              X(cos, cos, false, "Cosine of an angle in radians.") X(cosh, cosh, true, "Hyperbolic cosine.") X(        \
+                  degrees, degrees, true, "An angle in degrees, from radians.") X(erf, erf, false, "Error function.")  \
+                  X(erfc, erfc, false, "1 - erf(x), exact for large x.") X(exp, exp, true, "e to the power x.")        \
+                      X(exp2, exp2, true, "2 to the power x.") X(expm1, expm1, true, "exp(x) - 1, exact for small x.") \
+                          X(fabs, fabs, false, "Absolute value, as a float.")                                          \
+                              X(gamma, gamma_of, true, "Gamma function: (x - 1)! for whole x.")                        \
+                                  X(lgamma, log_gamma, false, "Logarithm of the gamma function's absolute value.")     \
+                                      X(log10, log10, false, "Logarithm to the base 10.")                              \
+                                          X(log1p, log1p, false, "log(1 + x), exact for small x.")                     \
+                                              X(log2, log2, false, "Logarithm to the base 2.")                         \
+                                                  X(radians, radians, true, "An angle in radians, from degrees.")      \
+                                                      X(sin, sin, false, "Sine of an angle in radians.")               \
+                                                          X(sinh, sinh, true, "Hyperbolic sine.") X(sqrt, sqrt, false, \
+                                                                                                    "Square root.")    \
+                                                              X(tan, tan, false, "Tangent of an angle in radians.")    \
+                                                                  X(tanh, tanh, false, "Hyperbolic tangent.")
+#define X(name, function, large, doc)                                                  \
+  static td_value math_##name(td_interpreter *I, td_value self, td_value *arguments) { \
+    return (void)self, apply(I, arguments, function, large);                           \
+  }
 FUNCTIONS(X)
 #undef X
 
@@ -64,7 +75,8 @@ static td_value math_log(td_interpreter *I, td_value self, td_value *arguments) 
   if (td_is_nil(top) || td_is_nil(arguments[1])) return top;
   td_value bottom = apply(I, arguments + 1, log, false);
   if (td_is_nil(bottom)) return TD_NIL;
-  return bottom.f == 0 ? td_raise(I, TD_CLASS_ZERO_DIVISION_ERROR, "float division by zero") : td_double(top.f / bottom.f);
+  return bottom.f == 0 ? td_raise(I, TD_CLASS_ZERO_DIVISION_ERROR, "float division by zero")
+                       : td_double(top.f / bottom.f);
 }
 
 // ---- two arguments ----
@@ -74,11 +86,19 @@ static td_value apply2(td_interpreter *I, td_value *arguments, double function(d
   return checked(I, function(x, y), isfinite(x) && isfinite(y), x != x || y != y, large);
 }
 
-static td_value math_atan2(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, apply2(I, arguments, atan2, false); }
-static td_value math_copysign(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, apply2(I, arguments, copysign, false); }
-static td_value math_remainder(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, apply2(I, arguments, remainder, false); }
+static td_value math_atan2(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, apply2(I, arguments, atan2, false);
+}
+static td_value math_copysign(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, apply2(I, arguments, copysign, false);
+}
+static td_value math_remainder(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, apply2(I, arguments, remainder, false);
+}
 
-static td_value math_fmod(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, apply2(I, arguments, fmod, false); }
+static td_value math_fmod(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, apply2(I, arguments, fmod, false);
+}
 
 static td_value math_nextafter(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
@@ -97,9 +117,14 @@ static td_value math_ldexp(td_interpreter *I, td_value self, td_value *arguments
   (void)self;
   double x;
   if (!want_double(I, arguments[0], &x)) return TD_NIL;
-  if (!td_is_integer(arguments[1])) return td_raise(I, TD_CLASS_TYPE_ERROR, "Expected an int as second argument to ldexp.");
+  if (!td_is_integer(arguments[1]))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "Expected an int as second argument to ldexp.");
   int64_t exponent = arguments[1].i;
-  return checked(I, ldexp(x, exponent > 5000 ? 5000 : exponent < -5000 ? -5000 : (int)exponent), isfinite(x), x != x, true);
+  return checked(I,
+                 ldexp(x, exponent > 5000    ? 5000
+                          : exponent < -5000 ? -5000
+                                             : (int)exponent),
+                 isfinite(x), x != x, true);
 }
 
 static td_value math_isclose(td_interpreter *I, td_value self, td_value *arguments) { // a, b, rel_tol, abs_tol
@@ -154,9 +179,15 @@ static td_value whole(td_interpreter *I, td_value v, double function(double), co
   return want_double(I, v, &x) ? td_double_to_int(I, function(x)) : TD_NIL;
 }
 
-static td_value math_floor(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, whole(I, arguments[0], floor, "__floor__"); }
-static td_value math_ceil(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, whole(I, arguments[0], ceil, "__ceil__"); }
-static td_value math_trunc(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, whole(I, arguments[0], trunc, "__trunc__"); }
+static td_value math_floor(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, whole(I, arguments[0], floor, "__floor__");
+}
+static td_value math_ceil(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, whole(I, arguments[0], ceil, "__ceil__");
+}
+static td_value math_trunc(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, whole(I, arguments[0], trunc, "__trunc__");
+}
 
 static td_value math_isfinite(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
@@ -288,7 +319,11 @@ static td_value math_prod(td_interpreter *I, td_value self, td_value *arguments)
 }
 
 // The exact sum of doubles as a few that don't overlap, smallest first (Shewchuk, 1997).
-typedef struct partials { double *items; int64_t count, capacity; double special, infinite; } partials;
+typedef struct partials {
+  double *items;
+  int64_t count, capacity;
+  double special, infinite;
+} partials;
 
 static bool add_partial(td_interpreter *I, partials *p, double x) {
   double given = x;
@@ -396,7 +431,8 @@ static td_value math_hypot(td_interpreter *I, td_value self, td_value *arguments
 
 static td_value math_dist(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  td_value p = td_tuple_from(I, arguments[0]), q = td_is_nil(p) ? TD_NIL : td_tuple_from(I, arguments[1]), result = TD_NIL;
+  td_value p = td_tuple_from(I, arguments[0]), q = td_is_nil(p) ? TD_NIL : td_tuple_from(I, arguments[1]),
+           result = TD_NIL;
   if (!td_is_nil(q)) {
     td_tuple *a = td_as_tuple(p), *b = td_as_tuple(q);
     if (a->count != b->count) td_raise(I, TD_CLASS_VALUE_ERROR, "both points must have the same number of dimensions");
@@ -411,7 +447,7 @@ static const td_method rows[] = {
 #define X(name, function, large, doc) {#name, "(x, /)", math_##name, doc},
     FUNCTIONS(X)
 #undef X
-    {"log", "(x, base=..., /)", math_log, "Logarithm to the base e, or to another one.\n>>> math.log(8, 2)"},
+        {"log", "(x, base=..., /)", math_log, "Logarithm to the base e, or to another one.\n>>> math.log(8, 2)"},
     {"atan2", "(y, x, /)", math_atan2, "Angle of the point (x, y) in radians, from -pi to pi."},
     {"copysign", "(x, y, /)", math_copysign, "x with the sign of y."},
     {"fmod", "(x, y, /)", math_fmod, "Remainder with the sign of x; the operator % gives y's."},
@@ -419,7 +455,8 @@ static const td_method rows[] = {
     {"nextafter", "(x, y, /)", math_nextafter, "The next float after x, toward y."},
     {"pow", "(x, y, /)", math_pow, "x to the power y, as floats."},
     {"ldexp", "(x, i, /)", math_ldexp, "x * 2**i."},
-    {"isclose", "(a, b, *, rel_tol=1e-09, abs_tol=0.0)", math_isclose, "Whether a and b differ by at most a tolerance."},
+    {"isclose", "(a, b, *, rel_tol=1e-09, abs_tol=0.0)", math_isclose,
+     "Whether a and b differ by at most a tolerance."},
     {"modf", "(x, /)", math_modf, "The fraction and the whole part, as a tuple of floats."},
     {"frexp", "(x, /)", math_frexp, "The tuple (m, e) for which x == m * 2**e and 0.5 <= abs(m) < 1."},
     {"ulp", "(x, /)", math_ulp, "Distance from x to the next float."},

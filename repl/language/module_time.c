@@ -18,17 +18,17 @@ static int64_t nanoseconds_of(clockid_t clock) {
 }
 
 // X(name, clock, sentence)
-#define CLOCKS(X)                                                                                                      \
-  X(time, CLOCK_REALTIME, "Seconds since 1970, as a float.")                                                           \
-  X(perf_counter, CLOCK_MONOTONIC, "Seconds of the finest clock, for measuring how long something takes.")             \
-  X(monotonic, CLOCK_MONOTONIC, "Seconds of a clock that never goes back.")                                            \
+#define CLOCKS(X)                                                                                          \
+  X(time, CLOCK_REALTIME, "Seconds since 1970, as a float.")                                               \
+  X(perf_counter, CLOCK_MONOTONIC, "Seconds of the finest clock, for measuring how long something takes.") \
+  X(monotonic, CLOCK_MONOTONIC, "Seconds of a clock that never goes back.")                                \
   X(process_time, CLOCK_PROCESS_CPUTIME_ID, "Seconds of processor time that the program has used.")
-#define X(name, clock, doc)                                                                                            \
-  static td_value time_##name(td_interpreter *I, td_value self, td_value *arguments) {                                 \
-    return (void)I, (void)self, (void)arguments, td_double(seconds_of(clock));                                         \
-  }                                                                                                                    \
-  static td_value time_##name##_ns(td_interpreter *I, td_value self, td_value *arguments) {                            \
-    return (void)I, (void)self, (void)arguments, td_int(nanoseconds_of(clock));                                        \
+#define X(name, clock, doc)                                                                 \
+  static td_value time_##name(td_interpreter *I, td_value self, td_value *arguments) {      \
+    return (void)I, (void)self, (void)arguments, td_double(seconds_of(clock));              \
+  }                                                                                         \
+  static td_value time_##name##_ns(td_interpreter *I, td_value self, td_value *arguments) { \
+    return (void)I, (void)self, (void)arguments, td_int(nanoseconds_of(clock));             \
   }
 CLOCKS(X)
 #undef X
@@ -43,7 +43,8 @@ static td_value time_sleep(td_interpreter *I, td_value self, td_value *arguments
   if (seconds > 1e9) return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "timestamp too large to convert to C _PyTime_t");
   td_output_flush(I);
   const double slice = 0.02; // how long an interrupt may wait
-  for (double end = seconds_of(CLOCK_MONOTONIC) + seconds, left = seconds; left > 0; left = end - seconds_of(CLOCK_MONOTONIC)) {
+  for (double end = seconds_of(CLOCK_MONOTONIC) + seconds, left = seconds; left > 0;
+       left = end - seconds_of(CLOCK_MONOTONIC)) {
     double now = left < slice ? left : slice;
     struct timespec pause = {.tv_nsec = (long)(now * 1e9)};
     nanosleep(&pause, NULL);
@@ -53,10 +54,11 @@ static td_value time_sleep(td_interpreter *I, td_value self, td_value *arguments
 }
 
 static const td_method rows[] = {
-#define X(name, clock, doc) {#name, "()", time_##name, doc}, {#name "_ns", "()", time_##name##_ns, "As " #name ", in nanoseconds, as an int."},
+#define X(name, clock, doc) \
+  {#name, "()", time_##name, doc}, {#name "_ns", "()", time_##name##_ns, "As " #name ", in nanoseconds, as an int."},
     CLOCKS(X)
 #undef X
-    {"sleep", "(seconds, /)", time_sleep, "Waits that long; Ctrl-C ends it."},
+        {"sleep", "(seconds, /)", time_sleep, "Waits that long; Ctrl-C ends it."},
     {NULL, NULL, NULL, NULL}};
 
 bool td_time_register(td_interpreter *I) { return td_module_define(I, "time", rows) != NULL; }

@@ -1,10 +1,14 @@
 // Sorting: a stable merge sort of keys. Runs that are already in order are found and kept, short ones are extended by
-// binary insertion, neighbours are merged. Keys that are all ints, floats or strs are compared without a call. Comparisons
-// of others may run user code, which never sees the values being sorted: they are in arrays of our own.
+// binary insertion, neighbours are merged. Keys that are all ints, floats or strs are compared without a call.
+// Comparisons of others may run user code, which never sees the values being sorted: they are in arrays of our own.
 #include "repl/language/builtins.h"
 
 typedef struct item { // a key, and where its value stood
-  union { int64_t i; double f; td_str *s; };
+  union {
+    int64_t i;
+    double f;
+    td_str *s;
+  };
   int64_t index;
 } item;
 
@@ -99,7 +103,9 @@ static int64_t shortest_run(int64_t count) { // 32 to 64, so that count / it is 
 }
 
 INLINE bool sort_items(sorter *s, int64_t count, before *less) {
-  struct { int64_t first, count; } runs[96]; // each longer than the next two together
+  struct {
+    int64_t first, count;
+  } runs[96]; // each longer than the next two together
   int64_t shortest = shortest_run(count);
   int depth = 0;
   for (int64_t first = 0; first < count;) {
@@ -120,7 +126,9 @@ INLINE bool sort_items(sorter *s, int64_t count, before *less) {
                      (at > 1 && runs[at - 2].count <= runs[at - 1].count + runs[at].count);
       if (crowded && at > 0 && runs[at - 1].count < runs[at + 1].count) at--;
       else if (!crowded && runs[at].count > runs[at + 1].count && !last) break;
-      if (td_interrupted(s->interpreter) || !merge(s, runs[at].first, runs[at + 1].first, runs[at + 1].first + runs[at + 1].count, less)) return false;
+      if (td_interrupted(s->interpreter) ||
+          !merge(s, runs[at].first, runs[at + 1].first, runs[at + 1].first + runs[at + 1].count, less))
+        return false;
       runs[at].count += runs[at + 1].count;
       if (at + 2 < depth) runs[at + 1] = runs[at + 2];
       depth--;
@@ -172,7 +180,9 @@ bool td_sort(td_interpreter *I, td_value *values, int64_t count, td_value key, b
   if (count < 2 && (td_is_none(key) || count == 0)) return true;
   bool keyed = !td_is_none(key), done = false, keys_ready = false;
   td_value *keys = values;
-  sorter s = {.interpreter = I, .items = td_memory_new((size_t)count * sizeof *s.items), .spare = td_memory_new((size_t)count * sizeof *s.spare)};
+  sorter s = {.interpreter = I,
+              .items = td_memory_new((size_t)count * sizeof *s.items),
+              .spare = td_memory_new((size_t)count * sizeof *s.spare)};
   td_value *sorted = td_memory_new((size_t)count * sizeof *sorted);
   if (keyed) keys = td_memory_new((size_t)count * sizeof *keys);
   if (!s.items || !s.spare || !sorted || !keys) td_raise_memory(I);

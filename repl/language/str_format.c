@@ -1,5 +1,5 @@
-// format % arguments and format.format(...): fields are found in the text, values are looked up and handed to the format
-// mini-language of format.c, into which the flags of % are translated.
+// format % arguments and format.format(...): fields are found in the text, values are looked up and handed to the
+// format mini-language of format.c, into which the flags of % are translated.
 #include <limits.h>
 
 #include "repl/language/builtins.h"
@@ -9,13 +9,14 @@ typedef struct percent {
   td_interpreter *interpreter;
   const char *at, *begin;
   td_value arguments, mapping; // mapping: NIL: arguments is no mapping
-  int64_t next, count;         // positional arguments: next to be used
-  bool named;                  // %(name)s was used
+  int64_t next, count; // positional arguments: next to be used
+  bool named; // %(name)s was used
   td_text *out;
 } percent;
 
 static td_value percent_value(percent *p) { // borrowed; NIL: exception
-  if (p->next >= p->count) return td_raise(p->interpreter, TD_CLASS_TYPE_ERROR, "not enough arguments for format string");
+  if (p->next >= p->count)
+    return td_raise(p->interpreter, TD_CLASS_TYPE_ERROR, "not enough arguments for format string");
   td_value value = td_is(p->arguments, &td_tuple_type) ? td_as_tuple(p->arguments)->items[p->next] : p->arguments;
   p->next++;
   return value;
@@ -51,7 +52,8 @@ static bool percent_number(percent *p, int64_t *number) { // digits or *
   td_value value = percent_value(p);
   if (td_is_nil(value)) return false;
   if (!td_is_integer(value)) return td_raise(I, TD_CLASS_TYPE_ERROR, "* wants int"), false;
-  if (value.i > INT_MAX || value.i < -INT_MAX) return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "Python int too large to convert to C int"), false;
+  if (value.i > INT_MAX || value.i < -INT_MAX)
+    return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "Python int too large to convert to C int"), false;
   *number = value.i;
   return true;
 }
@@ -59,7 +61,9 @@ static bool percent_number(percent *p, int64_t *number) { // digits or *
 static bool percent_text(percent *p, td_value value, char type, td_format_spec *spec) {
   td_interpreter *I = p->interpreter;
   td_text text = {0};
-  bool done = type == 's' ? td_print(I, value, &text) : type == 'r' ? td_repr(I, value, &text) : td_ascii(I, value, &text);
+  bool done = type == 's'   ? td_print(I, value, &text)
+              : type == 'r' ? td_repr(I, value, &text)
+                            : td_ascii(I, value, &text);
   spec->sign = spec->type = 0;
   spec->alternate = spec->zero = false;
   if (!spec->align) spec->align = '>';
@@ -94,12 +98,14 @@ static bool percent_int(percent *p, td_value value, char type, td_format_spec *s
     ok = true;
   } else if (!ok && td_passes_on(value)) {
     td_class *class = decimal ? td_class_of_type(I, &td_int_type) : NULL;
-    number = class ? td_call_values(I, (td_value){.tag = TD_TAG_OBJECT, .o = &class->container.object}, 1, &value) : td_int(td_to_int(I, value, &ok));
+    number = class ? td_call_values(I, (td_value){.tag = TD_TAG_OBJECT, .o = &class->container.object}, 1, &value)
+                   : td_int(td_to_int(I, value, &ok));
     if (class) ok = !td_is_nil(number);
     if (!ok) td_clear_raised(I);
   }
   if (!ok) {
-    td_raise(I, TD_CLASS_TYPE_ERROR, "%%%c format: %s is required, not %s", type, decimal ? "a real number" : "an integer", td_type_name(I, value));
+    td_raise(I, TD_CLASS_TYPE_ERROR, "%%%c format: %s is required, not %s", type,
+             decimal ? "a real number" : "an integer", td_type_name(I, value));
     return false;
   }
   value = number;
@@ -107,7 +113,8 @@ static bool percent_int(percent *p, td_value value, char type, td_format_spec *s
   spec->precision = -1;
   if (digits <= 0) return td_format_int(I, value.i, spec, p->out);
   // A precision of ints is the fewest digits: laid out first with zeros, then padded as a text
-  td_format_spec inner = {.align = '=', .fill = "0", .sign = spec->sign, .type = spec->type, .alternate = spec->alternate, .precision = -1};
+  td_format_spec inner = {
+      .align = '=', .fill = "0", .sign = spec->sign, .type = spec->type, .alternate = spec->alternate, .precision = -1};
   td_text text = {0};
   inner.width = digits + (value.i < 0 || spec->sign != 0) + (spec->alternate && !decimal ? 2 : 0);
   td_format_spec outer = {.align = spec->align ? spec->align : '>', .fill = "", .width = spec->width, .precision = -1};
@@ -131,17 +138,29 @@ static bool percent_float(percent *p, td_value value, const td_format_spec *spec
 static bool percent_convert(percent *p, td_value value, char type, td_format_spec *spec) {
   td_interpreter *I = p->interpreter;
   switch (type) {
-    case 's': case 'r': case 'a': return percent_text(p, value, type, spec);
-    case 'c': spec->type = 'c'; return percent_character(p, value, spec);
-    case 'i': case 'u': type = 'd'; // fall through
-    case 'd': case 'o': case 'x': case 'X': spec->type = type; return percent_int(p, value, type, spec);
-    case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': spec->type = type; return percent_float(p, value, spec);
-    default: break;
+  case 's':
+  case 'r':
+  case 'a': return percent_text(p, value, type, spec);
+  case 'c': spec->type = 'c'; return percent_character(p, value, spec);
+  case 'i':
+  case 'u': type = 'd'; // fall through
+  case 'd':
+  case 'o':
+  case 'x':
+  case 'X': spec->type = type; return percent_int(p, value, type, spec);
+  case 'e':
+  case 'E':
+  case 'f':
+  case 'F':
+  case 'g':
+  case 'G': spec->type = type; return percent_float(p, value, spec);
+  default: break;
   }
   uint32_t code = td_utf8_decode(p->at - 1, NULL);
   char shown[5] = {0};
   td_utf8_encode(shown, code);
-  td_raise(I, TD_CLASS_VALUE_ERROR, "unsupported format character '%s' (0x%x) at index %lld", shown, code, (long long)td_utf8_count(p->begin, (size_t)(p->at - 1 - p->begin)));
+  td_raise(I, TD_CLASS_VALUE_ERROR, "unsupported format character '%s' (0x%x) at index %lld", shown, code,
+           (long long)td_utf8_count(p->begin, (size_t)(p->at - 1 - p->begin)));
   return false;
 }
 
@@ -188,9 +207,15 @@ end:
 
 td_value td_str_percent(td_interpreter *I, td_str *format, td_value arguments) {
   td_text text = {0};
-  bool tuple = td_is(arguments, &td_tuple_type), mapping = !tuple && !td_is(arguments, &td_str_type) && td_type_of(arguments)->item;
-  percent p = {.interpreter = I, .at = format->data, .begin = format->data, .arguments = arguments, .mapping = mapping ? arguments : TD_NIL,
-               .count = tuple ? td_as_tuple(arguments)->count : 1, .out = &text};
+  bool tuple = td_is(arguments, &td_tuple_type),
+       mapping = !tuple && !td_is(arguments, &td_str_type) && td_type_of(arguments)->item;
+  percent p = {.interpreter = I,
+               .at = format->data,
+               .begin = format->data,
+               .arguments = arguments,
+               .mapping = mapping ? arguments : TD_NIL,
+               .count = tuple ? td_as_tuple(arguments)->count : 1,
+               .out = &text};
   const char *end = format->data + format->length;
   bool done = true;
   while (done && p.at < end) {
@@ -212,9 +237,9 @@ td_value td_str_percent(td_interpreter *I, td_str *format, td_value arguments) {
 typedef struct fields {
   td_interpreter *interpreter;
   td_tuple *positional;
-  td_value named;           // a dict or another mapping
-  int64_t automatic;        // number of the next {}; -1: numbers are written out
-  bool counted;             // {} was used
+  td_value named; // a dict or another mapping
+  int64_t automatic; // number of the next {}; -1: numbers are written out
+  bool counted; // {} was used
 } fields;
 
 static bool expand(fields *f, const char *at, const char *end, int depth, td_text *out);
@@ -237,11 +262,15 @@ static td_value first_value(fields *f, const char *begin, const char *end) {
   td_interpreter *I = f->interpreter;
   int64_t index;
   if (begin == end) {
-    if (f->automatic < 0) return td_raise(I, TD_CLASS_VALUE_ERROR, "cannot switch from manual field specification to automatic field numbering");
+    if (f->automatic < 0)
+      return td_raise(I, TD_CLASS_VALUE_ERROR,
+                      "cannot switch from manual field specification to automatic field numbering");
     f->counted = true;
     index = f->automatic++;
   } else if (all_digits(begin, end, &index)) {
-    if (f->counted) return td_raise(I, TD_CLASS_VALUE_ERROR, "cannot switch from automatic field numbering to manual field specification");
+    if (f->counted)
+      return td_raise(I, TD_CLASS_VALUE_ERROR,
+                      "cannot switch from automatic field numbering to manual field specification");
     f->automatic = -1;
   } else {
     td_value key = td_from(td_str_new(I, begin, (size_t)(end - begin)));
@@ -251,7 +280,8 @@ static td_value first_value(fields *f, const char *begin, const char *end) {
   }
   if (!f->positional) return td_raise(I, TD_CLASS_VALUE_ERROR, "Format string contains positional fields");
   if (index < f->positional->count) return td_ref(f->positional->items[index]);
-  return td_raise(I, TD_CLASS_INDEX_ERROR, "Replacement index %lld out of range for positional args tuple", (long long)index);
+  return td_raise(I, TD_CLASS_INDEX_ERROR, "Replacement index %lld out of range for positional args tuple",
+                  (long long)index);
 }
 
 // One .name or [index] of a field; takes over value.
@@ -265,11 +295,14 @@ static td_value step(fields *f, td_value value, const char **at, const char *end
   int64_t number;
   if (index && *at == end) refuse(f, "Missing ']' in format string");
   else if (begin == stop) refuse(f, "Empty attribute in format string");
-  else if (index && ++*at < end && **at != '.' && **at != '[') refuse(f, "Only '.' or '[' may follow ']' in format field specifier");
+  else if (index && ++*at < end && **at != '.' && **at != '[')
+    refuse(f, "Only '.' or '[' may follow ']' in format field specifier");
   else if (index && all_digits(begin, stop, &number)) next = td_item(I, value, td_int(number));
   else {
     td_str *name = td_str_new(I, begin, (size_t)(stop - begin));
-    if (name) next = index ? td_item(I, value, (td_value){.tag = TD_TAG_OBJECT, .o = &name->object}) : td_attribute(I, value, name);
+    if (name)
+      next = index ? td_item(I, value, (td_value){.tag = TD_TAG_OBJECT, .o = &name->object})
+                   : td_attribute(I, value, name);
     td_unref(td_from(name));
   }
   td_unref(value);
@@ -288,7 +321,9 @@ static bool add_converted(fields *f, td_value value, char conversion, const char
   td_interpreter *I = f->interpreter;
   if (!conversion) return td_format(I, value, spec, out);
   td_text text = {0};
-  bool done = conversion == 's' ? td_print(I, value, &text) : conversion == 'r' ? td_repr(I, value, &text) : td_ascii(I, value, &text);
+  bool done = conversion == 's'   ? td_print(I, value, &text)
+              : conversion == 'r' ? td_repr(I, value, &text)
+                                  : td_ascii(I, value, &text);
   td_value converted = done ? td_from(td_str_take(I, &text)) : TD_NIL;
   td_text_clear(&text);
   done = !td_is_nil(converted) && td_format(I, converted, spec, out);

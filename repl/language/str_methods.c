@@ -10,9 +10,13 @@ static td_str *want_str(td_interpreter *I, td_value v, const char *what) {
   return NULL;
 }
 
-static td_value part(td_interpreter *I, td_str *s, size_t begin, size_t end) { return td_from(td_str_part(I, s, begin, end)); }
+static td_value part(td_interpreter *I, td_str *s, size_t begin, size_t end) {
+  return td_from(td_str_part(I, s, begin, end));
+}
 
-static uint32_t properties_at(const char *bytes, int *size) { return td_unicode_properties(td_utf8_decode(bytes, size)); }
+static uint32_t properties_at(const char *bytes, int *size) {
+  return td_unicode_properties(td_utf8_decode(bytes, size));
+}
 
 static bool is_space_at(const char *bytes, int *size) {
   unsigned char c = (unsigned char)*bytes;
@@ -22,12 +26,16 @@ static bool is_space_at(const char *bytes, int *size) {
 }
 
 static size_t previous(const char *bytes, size_t at) { // start of the character that ends before at
-  do at--; while (((unsigned char)bytes[at] & 0xC0) == 0x80);
+  do at--;
+  while (((unsigned char)bytes[at] & 0xC0) == 0x80);
   return at;
 }
 
 // ---- searching ----
-typedef struct span { size_t begin, end; bool empty; } span; // empty: start lies past the end, nothing is in it
+typedef struct span {
+  size_t begin, end;
+  bool empty;
+} span; // empty: start lies past the end, nothing is in it
 
 static bool take_span(td_interpreter *I, td_str *s, td_value *bounds, span *range) {
   int64_t first, last;
@@ -78,8 +86,12 @@ static td_value found_or_error(td_interpreter *I, td_value self, td_value *argum
   return at >= 0 ? td_int(at) : td_raise(I, TD_CLASS_VALUE_ERROR, "substring not found");
 }
 
-static td_value str_index(td_interpreter *I, td_value self, td_value *arguments) { return found_or_error(I, self, arguments, false); }
-static td_value str_rindex(td_interpreter *I, td_value self, td_value *arguments) { return found_or_error(I, self, arguments, true); }
+static td_value str_index(td_interpreter *I, td_value self, td_value *arguments) {
+  return found_or_error(I, self, arguments, false);
+}
+static td_value str_rindex(td_interpreter *I, td_value self, td_value *arguments) {
+  return found_or_error(I, self, arguments, true);
+}
 
 static td_value str_count(td_interpreter *I, td_value self, td_value *arguments) {
   td_str *s = self_str(self), *sub = want_str(I, arguments[0], "must be str");
@@ -104,18 +116,24 @@ static td_value affix_test(td_interpreter *I, td_value self, td_value *arguments
   if (!take_span(I, s, arguments + 1, &range)) return TD_NIL;
   if (td_is(arguments[0], &td_str_type)) return td_bool(has_affix(s, &range, td_as_str(arguments[0]), suffix));
   if (!td_is(arguments[0], &td_tuple_type))
-    return td_raise(I, TD_CLASS_TYPE_ERROR, "%s first arg must be str or a tuple of str, not %s", name, td_type_name(I, arguments[0]));
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "%s first arg must be str or a tuple of str, not %s", name,
+                    td_type_name(I, arguments[0]));
   td_tuple *all = td_as_tuple(arguments[0]);
   for (int64_t i = 0; i < all->count; i++) {
     if (!td_is(all->items[i], &td_str_type))
-      return td_raise(I, TD_CLASS_TYPE_ERROR, "tuple for %s must only contain str, not %s", name, td_type_name(I, all->items[i]));
+      return td_raise(I, TD_CLASS_TYPE_ERROR, "tuple for %s must only contain str, not %s", name,
+                      td_type_name(I, all->items[i]));
     if (has_affix(s, &range, td_as_str(all->items[i]), suffix)) return td_bool(true);
   }
   return td_bool(false);
 }
 
-static td_value str_startswith(td_interpreter *I, td_value self, td_value *arguments) { return affix_test(I, self, arguments, false, "startswith"); }
-static td_value str_endswith(td_interpreter *I, td_value self, td_value *arguments) { return affix_test(I, self, arguments, true, "endswith"); }
+static td_value str_startswith(td_interpreter *I, td_value self, td_value *arguments) {
+  return affix_test(I, self, arguments, false, "startswith");
+}
+static td_value str_endswith(td_interpreter *I, td_value self, td_value *arguments) {
+  return affix_test(I, self, arguments, true, "endswith");
+}
 
 static td_value str_removeprefix(td_interpreter *I, td_value self, td_value *arguments) {
   td_str *s = self_str(self), *affix = want_str(I, arguments[0], "removeprefix() argument must be str");
@@ -132,7 +150,8 @@ static td_value str_removesuffix(td_interpreter *I, td_value self, td_value *arg
 }
 
 static td_value str_replace(td_interpreter *I, td_value self, td_value *arguments) {
-  td_str *s = self_str(self), *old = want_str(I, arguments[0], "replace() argument 1 must be str"), *new = old ? want_str(I, arguments[1], "replace() argument 2 must be str") : NULL;
+  td_str *s = self_str(self), *old = want_str(I, arguments[0], "replace() argument 1 must be str"),
+         *new = old ? want_str(I, arguments[1], "replace() argument 2 must be str") : NULL;
   int64_t left;
   if (!new || !td_index_value(I, arguments[2], &left)) return TD_NIL;
   if (left < 0) left = INT64_MAX;
@@ -214,13 +233,15 @@ static bool split_at_right(td_interpreter *I, td_str *s, td_str *separator, int6
 
 static td_value split(td_interpreter *I, td_value self, td_value *arguments, bool right) {
   int64_t left;
-  td_str *s = self_str(self), *separator = td_is_none(arguments[0]) ? NULL : want_str(I, arguments[0], "must be str or None");
+  td_str *s = self_str(self),
+         *separator = td_is_none(arguments[0]) ? NULL : want_str(I, arguments[0], "must be str or None");
   if ((!separator && !td_is_none(arguments[0])) || !td_index_value(I, arguments[1], &left)) return TD_NIL;
   if (separator && separator->length == 0) return td_raise(I, TD_CLASS_VALUE_ERROR, "empty separator");
   td_list *list = td_list_new(I, 0);
-  bool done = list && (separator ? right ? split_at_right(I, s, separator, left, list) : split_at(I, s, separator, left, list)
-                       : right   ? split_blanks_right(I, s, left, list)
-                                 : split_blanks(I, s, left, list));
+  bool done =
+      list && (separator ? right ? split_at_right(I, s, separator, left, list) : split_at(I, s, separator, left, list)
+               : right ? split_blanks_right(I, s, left, list)
+                         : split_blanks(I, s, left, list));
   if (done && right)
     for (int64_t i = 0, j = list->count - 1; i < j; i++, j--) {
       td_value swap = list->items[i];
@@ -232,8 +253,12 @@ static td_value split(td_interpreter *I, td_value self, td_value *arguments, boo
   return TD_NIL;
 }
 
-static td_value str_split(td_interpreter *I, td_value self, td_value *arguments) { return split(I, self, arguments, false); }
-static td_value str_rsplit(td_interpreter *I, td_value self, td_value *arguments) { return split(I, self, arguments, true); }
+static td_value str_split(td_interpreter *I, td_value self, td_value *arguments) {
+  return split(I, self, arguments, false);
+}
+static td_value str_rsplit(td_interpreter *I, td_value self, td_value *arguments) {
+  return split(I, self, arguments, true);
+}
 
 static size_t line_break(const char *at) { // bytes of the line end at at; 0: none
   uint32_t code = td_utf8_decode(at, NULL);
@@ -276,12 +301,17 @@ static td_value partition(td_interpreter *I, td_value self, td_value *arguments,
   return TD_NIL;
 }
 
-static td_value str_partition(td_interpreter *I, td_value self, td_value *arguments) { return partition(I, self, arguments, false); }
-static td_value str_rpartition(td_interpreter *I, td_value self, td_value *arguments) { return partition(I, self, arguments, true); }
+static td_value str_partition(td_interpreter *I, td_value self, td_value *arguments) {
+  return partition(I, self, arguments, false);
+}
+static td_value str_rpartition(td_interpreter *I, td_value self, td_value *arguments) {
+  return partition(I, self, arguments, true);
+}
 
 static td_value str_join(td_interpreter *I, td_value self, td_value *arguments) {
   td_str *s = self_str(self);
-  if (!td_type_of(arguments[0])->iterate && !td_type_of(arguments[0])->next) return td_raise(I, TD_CLASS_TYPE_ERROR, "can only join an iterable");
+  if (!td_type_of(arguments[0])->iterate && !td_type_of(arguments[0])->next)
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "can only join an iterable");
   td_value held = td_is(arguments[0], &td_list_type) ? td_ref(arguments[0]) : td_tuple_from(I, arguments[0]);
   if (td_is_nil(held)) return TD_NIL;
   bool list = td_is(held, &td_list_type);
@@ -292,7 +322,8 @@ static td_value str_join(td_interpreter *I, td_value self, td_value *arguments) 
   for (int64_t i = 0; done && i < count; i++) {
     done = td_is(items[i], &td_str_type);
     if (!done) {
-      td_raise(I, TD_CLASS_TYPE_ERROR, "sequence item %lld: expected str instance, %s found", (long long)i, td_type_name(I, items[i]));
+      td_raise(I, TD_CLASS_TYPE_ERROR, "sequence item %lld: expected str instance, %s found", (long long)i,
+               td_type_name(I, items[i]));
       td_raise_hint(I, "map(str, ...) makes texts of all items");
       break;
     }
@@ -313,7 +344,8 @@ static bool in_set(const td_str *characters, const char *at, int *size) {
 }
 
 static td_value strip(td_interpreter *I, td_value self, td_value set, bool left, bool right) {
-  if (!td_is_none(set) && !td_is(set, &td_str_type)) return td_raise(I, TD_CLASS_TYPE_ERROR, "strip arg must be None or str");
+  if (!td_is_none(set) && !td_is(set, &td_str_type))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "strip arg must be None or str");
   td_str *s = self_str(self), *characters = td_is_none(set) ? NULL : td_as_str(set);
   size_t begin = 0, end = s->length;
   int size;
@@ -322,15 +354,22 @@ static td_value strip(td_interpreter *I, td_value self, td_value set, bool left,
   return part(I, s, begin, end);
 }
 
-static td_value str_strip(td_interpreter *I, td_value self, td_value *arguments) { return strip(I, self, arguments[0], true, true); }
-static td_value str_lstrip(td_interpreter *I, td_value self, td_value *arguments) { return strip(I, self, arguments[0], true, false); }
-static td_value str_rstrip(td_interpreter *I, td_value self, td_value *arguments) { return strip(I, self, arguments[0], false, true); }
+static td_value str_strip(td_interpreter *I, td_value self, td_value *arguments) {
+  return strip(I, self, arguments[0], true, true);
+}
+static td_value str_lstrip(td_interpreter *I, td_value self, td_value *arguments) {
+  return strip(I, self, arguments[0], true, false);
+}
+static td_value str_rstrip(td_interpreter *I, td_value self, td_value *arguments) {
+  return strip(I, self, arguments[0], false, true);
+}
 
 static td_value padded(td_interpreter *I, td_value self, int64_t left, td_str *fill, int64_t right) {
   td_str *s = self_str(self);
   size_t bytes, extra;
   if (left + right <= 0) return td_ref(self);
-  if (__builtin_mul_overflow((size_t)(left + right), fill->length, &extra) || __builtin_add_overflow(extra, s->length, &bytes) || bytes > UINT32_MAX / 2)
+  if (__builtin_mul_overflow((size_t)(left + right), fill->length, &extra) ||
+      __builtin_add_overflow(extra, s->length, &bytes) || bytes > UINT32_MAX / 2)
     return td_raise_memory(I);
   td_text text = {0};
   for (; left > 0; left--) td_text_add_bytes(&text, fill->data, fill->length);
@@ -340,8 +379,10 @@ static td_value padded(td_interpreter *I, td_value self, int64_t left, td_str *f
 }
 
 static td_str *want_fill(td_interpreter *I, td_value v) {
-  if (!td_is(v, &td_str_type)) td_raise(I, TD_CLASS_TYPE_ERROR, "The fill character must be a unicode character, not %s", td_type_name(I, v));
-  else if (td_as_str(v)->characters != 1) td_raise(I, TD_CLASS_TYPE_ERROR, "The fill character must be exactly one character long");
+  if (!td_is(v, &td_str_type))
+    td_raise(I, TD_CLASS_TYPE_ERROR, "The fill character must be a unicode character, not %s", td_type_name(I, v));
+  else if (td_as_str(v)->characters != 1)
+    td_raise(I, TD_CLASS_TYPE_ERROR, "The fill character must be exactly one character long");
   else return td_as_str(v);
   return NULL;
 }
@@ -355,9 +396,15 @@ static td_value justify(td_interpreter *I, td_value self, td_value *arguments, c
   return padded(I, self, left, fill, missing - left);
 }
 
-static td_value str_ljust(td_interpreter *I, td_value self, td_value *arguments) { return justify(I, self, arguments, 'l'); }
-static td_value str_rjust(td_interpreter *I, td_value self, td_value *arguments) { return justify(I, self, arguments, 'r'); }
-static td_value str_center(td_interpreter *I, td_value self, td_value *arguments) { return justify(I, self, arguments, 'c'); }
+static td_value str_ljust(td_interpreter *I, td_value self, td_value *arguments) {
+  return justify(I, self, arguments, 'l');
+}
+static td_value str_rjust(td_interpreter *I, td_value self, td_value *arguments) {
+  return justify(I, self, arguments, 'r');
+}
+static td_value str_center(td_interpreter *I, td_value self, td_value *arguments) {
+  return justify(I, self, arguments, 'c');
+}
 
 static td_value str_zfill(td_interpreter *I, td_value self, td_value *arguments) {
   td_str *s = self_str(self);
@@ -409,7 +456,8 @@ static bool is_final_sigma(const td_str *s, size_t offset) {
   if (!(found & (TD_UNICODE_UPPER | TD_UNICODE_LOWER | TD_UNICODE_TITLE))) return false;
   for (at = offset + 2; at < s->length; at += (size_t)size) {
     found = properties_at(s->data + at, &size);
-    if (!(found & TD_UNICODE_CASE_IGNORABLE)) return !(found & (TD_UNICODE_UPPER | TD_UNICODE_LOWER | TD_UNICODE_TITLE));
+    if (!(found & TD_UNICODE_CASE_IGNORABLE))
+      return !(found & (TD_UNICODE_UPPER | TD_UNICODE_LOWER | TD_UNICODE_TITLE));
   }
   return true;
 }
@@ -434,12 +482,24 @@ static td_value change_case(td_interpreter *I, td_value self, choose_case *choos
   return td_from(td_str_take(I, &text));
 }
 
-static enum td_case all_upper(uint32_t p, bool first, bool after) { return (void)p, (void)first, (void)after, TD_CASE_UPPER; }
-static enum td_case all_lower(uint32_t p, bool first, bool after) { return (void)p, (void)first, (void)after, TD_CASE_LOWER; }
-static enum td_case all_folded(uint32_t p, bool first, bool after) { return (void)p, (void)first, (void)after, TD_CASE_FOLD; }
-static enum td_case first_title(uint32_t p, bool first, bool after) { return (void)p, (void)after, first ? TD_CASE_TITLE : TD_CASE_LOWER; }
-static enum td_case words_title(uint32_t p, bool first, bool after) { return (void)p, (void)first, after ? TD_CASE_LOWER : TD_CASE_TITLE; }
-static enum td_case swapped(uint32_t p, bool first, bool after) { return (void)first, (void)after, p & TD_UNICODE_UPPER ? TD_CASE_LOWER : TD_CASE_UPPER; }
+static enum td_case all_upper(uint32_t p, bool first, bool after) {
+  return (void)p, (void)first, (void)after, TD_CASE_UPPER;
+}
+static enum td_case all_lower(uint32_t p, bool first, bool after) {
+  return (void)p, (void)first, (void)after, TD_CASE_LOWER;
+}
+static enum td_case all_folded(uint32_t p, bool first, bool after) {
+  return (void)p, (void)first, (void)after, TD_CASE_FOLD;
+}
+static enum td_case first_title(uint32_t p, bool first, bool after) {
+  return (void)p, (void)after, first ? TD_CASE_TITLE : TD_CASE_LOWER;
+}
+static enum td_case words_title(uint32_t p, bool first, bool after) {
+  return (void)p, (void)first, after ? TD_CASE_LOWER : TD_CASE_TITLE;
+}
+static enum td_case swapped(uint32_t p, bool first, bool after) {
+  return (void)first, (void)after, p & TD_UNICODE_UPPER ? TD_CASE_LOWER : TD_CASE_UPPER;
+}
 
 static td_value ascii_case(td_interpreter *I, td_value self, bool upper) {
   td_value copy = td_from(td_str_new(I, self_str(self)->data, self_str(self)->length));
@@ -461,10 +521,18 @@ static td_value str_lower(td_interpreter *I, td_value self, td_value *arguments)
   return td_str_is_ascii(self_str(self)) ? ascii_case(I, self, false) : change_case(I, self, all_lower);
 }
 
-static td_value str_title(td_interpreter *I, td_value self, td_value *arguments) { return (void)arguments, change_case(I, self, words_title); }
-static td_value str_capitalize(td_interpreter *I, td_value self, td_value *arguments) { return (void)arguments, change_case(I, self, first_title); }
-static td_value str_swapcase(td_interpreter *I, td_value self, td_value *arguments) { return (void)arguments, change_case(I, self, swapped); }
-static td_value str_casefold(td_interpreter *I, td_value self, td_value *arguments) { return (void)arguments, change_case(I, self, all_folded); }
+static td_value str_title(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)arguments, change_case(I, self, words_title);
+}
+static td_value str_capitalize(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)arguments, change_case(I, self, first_title);
+}
+static td_value str_swapcase(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)arguments, change_case(I, self, swapped);
+}
+static td_value str_casefold(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)arguments, change_case(I, self, all_folded);
+}
 
 // ---- kinds of characters ----
 static td_value all_have(td_value self, uint32_t wanted, bool empty) { // each character has one of the properties
@@ -487,8 +555,10 @@ static td_value all_cased(td_value self, uint32_t wanted, uint32_t refused) { //
   return td_bool(found);
 }
 
-#define KIND(name, properties, empty) \
-  static td_value str_##name(td_interpreter *I, td_value self, td_value *arguments) { return (void)I, (void)arguments, all_have(self, properties, empty); }
+#define KIND(name, properties, empty)                                                 \
+  static td_value str_##name(td_interpreter *I, td_value self, td_value *arguments) { \
+    return (void)I, (void)arguments, all_have(self, properties, empty);               \
+  }
 KIND(isalpha, TD_UNICODE_ALPHA, false)
 KIND(isdigit, TD_UNICODE_DIGIT, false)
 KIND(isdecimal, TD_UNICODE_DECIMAL, false)
@@ -530,7 +600,8 @@ static td_value str_isidentifier(td_interpreter *I, td_value self, td_value *arg
   td_str *s = self_str(self);
   int size;
   for (size_t at = 0; at < s->length; at += (size_t)size)
-    if (!(properties_at(s->data + at, &size) & (at ? TD_UNICODE_ID_CONTINUE : TD_UNICODE_ID_START))) return td_bool(false);
+    if (!(properties_at(s->data + at, &size) & (at ? TD_UNICODE_ID_CONTINUE : TD_UNICODE_ID_START)))
+      return td_bool(false);
   return td_bool(s->length > 0);
 }
 
@@ -549,8 +620,10 @@ static td_value table_entry(td_interpreter *I, td_value table, uint32_t code) {
 static bool add_translated(td_interpreter *I, td_value to, td_text *text) {
   if (td_is_none(to)) return true;
   if (td_is(to, &td_str_type)) td_text_add_bytes(text, td_as_str(to)->data, td_as_str(to)->length);
-  else if (!td_is_integer(to)) return td_raise(I, TD_CLASS_TYPE_ERROR, "character mapping must return integer, None or str"), false;
-  else if (to.i < 0 || to.i > 0x10FFFF) return td_raise(I, TD_CLASS_VALUE_ERROR, "character mapping must be in range(0x110000)"), false;
+  else if (!td_is_integer(to))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "character mapping must return integer, None or str"), false;
+  else if (to.i < 0 || to.i > 0x10FFFF)
+    return td_raise(I, TD_CLASS_VALUE_ERROR, "character mapping must be in range(0x110000)"), false;
   else td_text_add_code(text, (uint32_t)to.i);
   return true;
 }
@@ -581,11 +654,13 @@ static bool map_characters(td_interpreter *I, td_dict *table, td_str *from, td_s
 }
 
 static bool map_dict(td_interpreter *I, td_dict *table, td_value source) {
-  if (!td_is(source, &td_dict_type)) return td_raise(I, TD_CLASS_TYPE_ERROR, "if you give only one argument to maketrans it must be a dict"), false;
+  if (!td_is(source, &td_dict_type))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "if you give only one argument to maketrans it must be a dict"), false;
   td_value key, value;
   for (int64_t position = 0; td_dict_next(td_as_dict(source), &position, &key, &value);) {
     if (td_is(key, &td_str_type)) {
-      if (td_as_str(key)->characters != 1) return td_raise(I, TD_CLASS_VALUE_ERROR, "string keys in translate table must be of length 1"), false;
+      if (td_as_str(key)->characters != 1)
+        return td_raise(I, TD_CLASS_VALUE_ERROR, "string keys in translate table must be of length 1"), false;
       key = td_int(td_utf8_decode(td_as_str(key)->data, NULL));
     } else if (!td_is_integer(key)) {
       return td_raise(I, TD_CLASS_TYPE_ERROR, "keys in translate table must be strings or integers"), false;
@@ -602,8 +677,10 @@ static td_value str_maketrans(td_interpreter *I, td_value self, td_value *argume
   if (done && td_is_nil(arguments[1])) {
     done = map_dict(I, table, arguments[0]);
   } else if (done) {
-    td_str *from = want_str(I, arguments[0], "maketrans() argument 1 must be str"), *to = from ? want_str(I, arguments[1], "maketrans() argument 2 must be str") : NULL;
-    td_str *removed = to && !td_is_nil(arguments[2]) ? want_str(I, arguments[2], "maketrans() argument 3 must be str") : NULL;
+    td_str *from = want_str(I, arguments[0], "maketrans() argument 1 must be str"),
+           *to = from ? want_str(I, arguments[1], "maketrans() argument 2 must be str") : NULL;
+    td_str *removed =
+        to && !td_is_nil(arguments[2]) ? want_str(I, arguments[2], "maketrans() argument 3 must be str") : NULL;
     done = to && (removed || td_is_nil(arguments[2]));
     if (done && from->characters != to->characters) {
       td_raise(I, TD_CLASS_VALUE_ERROR, "the first two maketrans arguments must have equal length");
@@ -621,7 +698,9 @@ static td_value str_format(td_interpreter *I, td_value self, td_value *arguments
   return td_str_format(I, self_str(self), td_as_tuple(arguments[0]), arguments[1]);
 }
 
-static td_value str_format_map(td_interpreter *I, td_value self, td_value *arguments) { return td_str_format(I, self_str(self), NULL, arguments[0]); }
+static td_value str_format_map(td_interpreter *I, td_value self, td_value *arguments) {
+  return td_str_format(I, self_str(self), NULL, arguments[0]);
+}
 
 static td_value str_encode(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self, (void)arguments;
@@ -631,11 +710,15 @@ static td_value str_encode(td_interpreter *I, td_value self, td_value *arguments
 }
 
 const td_method td_str_methods[] = {
-    {"split", "(sep=None, maxsplit=-1)", str_split, "The parts between separators; without sep, between blanks.\n>>> \"a b\".split()"},
-    {"rsplit", "(sep=None, maxsplit=-1)", str_rsplit, "As split, but maxsplit counts from the right.\n>>> \"a.b.c\".rsplit(\".\", 1)"},
+    {"split", "(sep=None, maxsplit=-1)", str_split,
+     "The parts between separators; without sep, between blanks.\n>>> \"a b\".split()"},
+    {"rsplit", "(sep=None, maxsplit=-1)", str_rsplit,
+     "As split, but maxsplit counts from the right.\n>>> \"a.b.c\".rsplit(\".\", 1)"},
     {"splitlines", "(keepends=False)", str_splitlines, "The lines, without their ends."},
-    {"join", "(iterable, /)", str_join, "All texts of iterable with this one between them.\n>>> \", \".join([\"a\", \"b\"])"},
-    {"strip", "(chars=None, /)", str_strip, "Without blanks, or the characters in chars, at both ends.\n>>> \" a \".strip()"},
+    {"join", "(iterable, /)", str_join,
+     "All texts of iterable with this one between them.\n>>> \", \".join([\"a\", \"b\"])"},
+    {"strip", "(chars=None, /)", str_strip,
+     "Without blanks, or the characters in chars, at both ends.\n>>> \" a \".strip()"},
     {"lstrip", "(chars=None, /)", str_lstrip, "Without blanks, or the characters in chars, at the start."},
     {"rstrip", "(chars=None, /)", str_rstrip, "Without blanks, or the characters in chars, at the end."},
     {"upper", "()", str_upper, "In upper case.\n>>> \"relu\".upper()"},
@@ -644,14 +727,18 @@ const td_method td_str_methods[] = {
     {"capitalize", "()", str_capitalize, "The first character in upper case, the others in lower case."},
     {"swapcase", "()", str_swapcase, "Upper case for lower case and the reverse."},
     {"casefold", "()", str_casefold, "A form in which texts that differ in case only are equal."},
-    {"replace", "(old, new, count=-1, /)", str_replace, "With new in place of each old, or of the first count ones.\n>>> \"aab\".replace(\"a\", \"x\")"},
+    {"replace", "(old, new, count=-1, /)", str_replace,
+     "With new in place of each old, or of the first count ones.\n>>> \"aab\".replace(\"a\", \"x\")"},
     {"find", "(sub, start=None, end=None, /)", str_find, "Position of the first sub, or -1.\n>>> \"abc\".find(\"c\")"},
     {"rfind", "(sub, start=None, end=None, /)", str_rfind, "Position of the last sub, or -1."},
     {"index", "(sub, start=None, end=None, /)", str_index, "Position of the first sub; ValueError if there is none."},
     {"rindex", "(sub, start=None, end=None, /)", str_rindex, "Position of the last sub; ValueError if there is none."},
-    {"count", "(sub, start=None, end=None, /)", str_count, "How often sub occurs, without overlaps.\n>>> \"aaa\".count(\"aa\")"},
-    {"startswith", "(prefix, start=None, end=None, /)", str_startswith, "Whether the text begins with prefix, or with one of a tuple of them."},
-    {"endswith", "(suffix, start=None, end=None, /)", str_endswith, "Whether the text ends with suffix, or with one of a tuple of them."},
+    {"count", "(sub, start=None, end=None, /)", str_count,
+     "How often sub occurs, without overlaps.\n>>> \"aaa\".count(\"aa\")"},
+    {"startswith", "(prefix, start=None, end=None, /)", str_startswith,
+     "Whether the text begins with prefix, or with one of a tuple of them."},
+    {"endswith", "(suffix, start=None, end=None, /)", str_endswith,
+     "Whether the text ends with suffix, or with one of a tuple of them."},
     {"removeprefix", "(prefix, /)", str_removeprefix, "Without prefix, if it begins with it."},
     {"removesuffix", "(suffix, /)", str_removesuffix, "Without suffix, if it ends with it."},
     {"isalpha", "()", str_isalpha, "Whether all characters are letters and there is one."},
@@ -670,16 +757,20 @@ const td_method td_str_methods[] = {
     {"center", "(width, fillchar=' ', /)", str_center, "In the middle of width characters."},
     {"ljust", "(width, fillchar=' ', /)", str_ljust, "At the left of width characters."},
     {"rjust", "(width, fillchar=' ', /)", str_rjust, "At the right of width characters."},
-    {"partition", "(sep, /)", str_partition, "What stands before the first sep, sep, and what stands behind it.\n>>> \"k=v\".partition(\"=\")"},
+    {"partition", "(sep, /)", str_partition,
+     "What stands before the first sep, sep, and what stands behind it.\n>>> \"k=v\".partition(\"=\")"},
     {"rpartition", "(sep, /)", str_rpartition, "What stands before the last sep, sep, and what stands behind it."},
     {"expandtabs", "(tabsize=8)", str_expandtabs, "With blanks in place of tabs."},
     {"translate", "(table, /)", str_translate, "Each character as table, by its code, says; see maketrans."},
-    {"maketrans", "(x, y=..., z=..., /)", str_maketrans, "A table for translate: characters of x become those of y, those of z go."},
-    {"format", "(*args, **kwargs)", str_format, "With values in place of {} fields.\n>>> \"{}: {:.2f}\".format(\"loss\", 0.5)"},
+    {"maketrans", "(x, y=..., z=..., /)", str_maketrans,
+     "A table for translate: characters of x become those of y, those of z go."},
+    {"format", "(*args, **kwargs)", str_format,
+     "With values in place of {} fields.\n>>> \"{}: {:.2f}\".format(\"loss\", 0.5)"},
     {"format_map", "(mapping, /)", str_format_map, "As format(**mapping)."},
     {"encode", "(encoding='utf-8', errors='strict')", str_encode, "Refused: there are no bytes in this language."},
     {NULL, NULL, NULL, NULL}};
 
 const td_method td_str_statics[] = {
-    {"maketrans", "(x, y=..., z=..., /)", str_maketrans, "A table for translate: characters of x become those of y, those of z go.\n>>> str.maketrans(\"ab\", \"xy\")"},
+    {"maketrans", "(x, y=..., z=..., /)", str_maketrans,
+     "A table for translate: characters of x become those of y, those of z go.\n>>> str.maketrans(\"ab\", \"xy\")"},
     {NULL, NULL, NULL, NULL}};

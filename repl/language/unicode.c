@@ -48,7 +48,7 @@ void td_unicode_add_case(td_text *text, uint32_t code, enum td_case which) {
     td_text_add_char(text, (char)code);
     return;
   }
-  const char *special = which == TD_CASE_TITLE ? find_special(title_specials, COUNT(title_specials), code)
+  const char *special = which == TD_CASE_TITLE  ? find_special(title_specials, COUNT(title_specials), code)
                         : which == TD_CASE_FOLD ? find_special(fold_specials, COUNT(fold_specials), code)
                                                 : NULL;
   bool upper = which == TD_CASE_UPPER || which == TD_CASE_TITLE;

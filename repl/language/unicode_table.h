@@ -4,8 +4,8 @@
 #define TD_LANGUAGE_UNICODE_TABLE_H
 #include <stdint.h>
 
-// Where each run of equal properties begins, and the properties (enum td_unicode) up to the next run: begin << 12 | properties. Runs to
-// 0x10FFFF. Code points need 21 bits, so an entry has 33 and the last planes, which have no properties, are left out.
+// Where each run of equal properties begins: first code point << 12 | properties (enum td_unicode). The private planes
+// from 0x100000 on, whose code points would not fit, have no properties.
 static const uint32_t property_runs[] = {
     0x0, 0x9040, 0xe000, 0x1c040, 0x200c0, 0x21080, 0x27480, 0x28080, 0x2e480, 0x2f080, 0x3028e, 0x3a480, 0x3b080,
     0x41391, 0x5b080, 0x5e480, 0x5f380, 0x60480, 0x613a1, 0x7b080, 0x7f000, 0x85040, 0x86000, 0xa0040, 0xa1080,
@@ -480,7 +480,7 @@ static const case_run lower_runs[] = {
     {68736, 68786, 1, 64}, {71840, 71871, 1, 32}, {93760, 93791, 1, 32}, {125184, 125217, 1, 34},
 };
 
-// Mappings that a run can't say: to several characters, or title and folded forms that are not the upper and lower ones.
+// Mappings that a run can't say: to several characters, and title and folded forms other than the upper and lower ones.
 typedef struct case_special { uint32_t code; const char *text; } case_special;
 static const case_special upper_specials[] = {
     {223, "\x53\x53"}, {329, "\xca\xbc\x4e"}, {496, "\x4a\xcc\x8c"}, {912, "\xce\x99\xcc\x88\xcc\x81"},

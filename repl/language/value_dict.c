@@ -20,7 +20,8 @@ static td_value key_error(td_interpreter *I, const char *message) {
 // ---- filling ----
 static bool update_pair(td_interpreter *I, td_dict *dict, td_value pair, int64_t number) {
   if (!td_type_of(pair)->iterate && !td_type_of(pair)->next) {
-    td_raise(I, TD_CLASS_TYPE_ERROR, "cannot convert dictionary update sequence element #%lld to a sequence", (long long)number);
+    td_raise(I, TD_CLASS_TYPE_ERROR, "cannot convert dictionary update sequence element #%lld to a sequence",
+             (long long)number);
     return false;
   }
   td_value held = td_tuple_from(I, pair);
@@ -28,7 +29,8 @@ static bool update_pair(td_interpreter *I, td_dict *dict, td_value pair, int64_t
   td_tuple *two = td_as_tuple(held);
   bool done = two->count == 2;
   if (!done)
-    td_raise(I, TD_CLASS_VALUE_ERROR, "dictionary update sequence element #%lld has length %lld; 2 is required", (long long)number, (long long)two->count);
+    td_raise(I, TD_CLASS_VALUE_ERROR, "dictionary update sequence element #%lld has length %lld; 2 is required",
+             (long long)number, (long long)two->count);
   done = done && td_dict_set(I, dict, two->items[0], two->items[1]);
   td_unref(held);
   return done;
@@ -47,7 +49,8 @@ static bool update_pairs(td_interpreter *I, td_dict *dict, td_value source) {
 }
 
 static bool update_from_keys(td_interpreter *I, td_dict *dict, td_value source) {
-  td_value keys = td_call_method(I, source, "keys", 0, NULL), iterator = td_is_nil(keys) ? TD_NIL : td_iterate(I, keys), key;
+  td_value keys = td_call_method(I, source, "keys", 0, NULL), iterator = td_is_nil(keys) ? TD_NIL : td_iterate(I, keys),
+           key;
   td_unref(keys);
   if (td_is_nil(iterator)) return false;
   bool done = true;
@@ -118,7 +121,9 @@ static td_value dict_item(td_interpreter *I, td_value v, td_value key) {
   return found < 0 ? TD_NIL : td_raise_key(I, key);
 }
 
-static bool dict_set_item(td_interpreter *I, td_value v, td_value key, td_value value) { return td_dict_set(I, td_as_dict(v), key, value); }
+static bool dict_set_item(td_interpreter *I, td_value v, td_value key, td_value value) {
+  return td_dict_set(I, td_as_dict(v), key, value);
+}
 
 static bool dict_delete_item(td_interpreter *I, td_value v, td_value key) {
   int removed = td_dict_remove(I, td_as_dict(v), key);
@@ -131,7 +136,9 @@ static int64_t dict_length(td_interpreter *I, td_value v) {
   return td_as_dict(v)->count;
 }
 
-static td_value dict_iterate(td_interpreter *I, td_value v) { return td_dict_iterator_new(I, td_as_dict(v), TD_DICT_KEYS, false); }
+static td_value dict_iterate(td_interpreter *I, td_value v) {
+  return td_dict_iterator_new(I, td_as_dict(v), TD_DICT_KEYS, false);
+}
 
 static int dict_contains(td_interpreter *I, td_value v, td_value key) {
   td_value value;
@@ -172,7 +179,8 @@ static int dicts_equal(td_interpreter *I, td_dict *a, td_dict *b) {
 }
 
 static td_value dict_compare(td_interpreter *I, int comparison, td_value a, td_value b) {
-  if (!td_is(a, &td_dict_type) || !td_is(b, &td_dict_type) || comparison > TD_COMPARE_NOT_EQUAL) return TD_NOT_IMPLEMENTED;
+  if (!td_is(a, &td_dict_type) || !td_is(b, &td_dict_type) || comparison > TD_COMPARE_NOT_EQUAL)
+    return TD_NOT_IMPLEMENTED;
   if (td_recursion(I)) return TD_NIL;
   int equal = dicts_equal(I, td_as_dict(a), td_as_dict(b));
   return equal < 0 ? TD_NIL : td_bool(equal == (comparison == TD_COMPARE_EQUAL));
@@ -263,25 +271,45 @@ static td_value dict_fromkeys(td_interpreter *I, td_value self, td_value *argume
 }
 
 static const td_method methods[] = {
-    {"get", "(key, default=None, /)", dict_get, "The value of key, or default if there is none.\n>>> {\"a\": 1}.get(\"b\", 0)"},
-    {"setdefault", "(key, default=None, /)", dict_setdefault, "The value of key; default is stored first if there is none."},
-    {"pop", "(key, default=..., /)", dict_pop, "Removes key and returns its value; default, else KeyError, if there is none."},
+    {"get", "(key, default=None, /)", dict_get,
+     "The value of key, or default if there is none.\n>>> {\"a\": 1}.get(\"b\", 0)"},
+    {"setdefault", "(key, default=None, /)", dict_setdefault,
+     "The value of key; default is stored first if there is none."},
+    {"pop", "(key, default=..., /)", dict_pop,
+     "Removes key and returns its value; default, else KeyError, if there is none."},
     {"popitem", "()", dict_popitem, "Removes the pair that was added last and returns it."},
-    {"update", "(other=..., /, **named)", dict_update, "Stores the pairs of other (a dict or an iterable of pairs) and the named ones."},
+    {"update", "(other=..., /, **named)", dict_update,
+     "Stores the pairs of other (a dict or an iterable of pairs) and the named ones."},
     {"keys", "()", dict_keys, "A view of the keys; it follows the dict's changes."},
     {"values", "()", dict_values, "A view of the values; it follows the dict's changes."},
     {"items", "()", dict_items, "A view of the (key, value) pairs; it follows the dict's changes."},
     {"copy", "()", dict_copy, "A new dict of the same pairs."},
     {"clear", "()", dict_clear, "Removes all pairs."},
-    {"fromkeys", "(iterable, value=None, /)", dict_fromkeys, "A new dict in which each key of iterable has the same value.\n>>> {}.fromkeys(\"ab\", 0)"},
+    {"fromkeys", "(iterable, value=None, /)", dict_fromkeys,
+     "A new dict in which each key of iterable has the same value.\n>>> {}.fromkeys(\"ab\", 0)"},
     {NULL, NULL, NULL, NULL}};
 
 const td_method td_dict_statics[] = {
-    {"fromkeys", "(iterable, value=None, /)", dict_fromkeys, "A new dict in which each key of iterable has the same value.\n>>> dict.fromkeys(\"ab\", 0)"},
+    {"fromkeys", "(iterable, value=None, /)", dict_fromkeys,
+     "A new dict in which each key of iterable has the same value.\n>>> dict.fromkeys(\"ab\", 0)"},
     {NULL, NULL, NULL, NULL}};
 
 const td_type td_dict_type = {
-    .name = "dict", .size = sizeof(td_dict), .release = dict_release, .visit = dict_visit, .clear = dict_release, .repr = dict_repr,
-    .item = dict_item, .set_item = dict_set_item, .delete_item = dict_delete_item, .length = dict_length, .iterate = dict_iterate,
-    .contains = dict_contains, .binary = dict_binary, .in_place = dict_in_place, .compare = dict_compare, .methods = methods,
-    .doc = "dict(mapping_or_pairs=(), **named): values by key, in the order in which the keys were added.\n>>> dict(a=1)"};
+    .name = "dict",
+    .size = sizeof(td_dict),
+    .release = dict_release,
+    .visit = dict_visit,
+    .clear = dict_release,
+    .repr = dict_repr,
+    .item = dict_item,
+    .set_item = dict_set_item,
+    .delete_item = dict_delete_item,
+    .length = dict_length,
+    .iterate = dict_iterate,
+    .contains = dict_contains,
+    .binary = dict_binary,
+    .in_place = dict_in_place,
+    .compare = dict_compare,
+    .methods = methods,
+    .doc =
+        "dict(mapping_or_pairs=(), **named): values by key, in the order in which the keys were added.\n>>> dict(a=1)"};

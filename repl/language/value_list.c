@@ -16,7 +16,8 @@ bool td_list_room(td_interpreter *I, td_list *list, int64_t count) {
   int64_t capacity = list->capacity + list->capacity / 2 + 4;
   if (capacity < count) capacity = count;
   size_t bytes;
-  td_value *items = __builtin_mul_overflow((size_t)capacity, sizeof *items, &bytes) ? NULL : td_memory_resize(list->items, bytes);
+  td_value *items =
+      __builtin_mul_overflow((size_t)capacity, sizeof *items, &bytes) ? NULL : td_memory_resize(list->items, bytes);
   if (!items) {
     td_raise_memory(I);
     return false;
@@ -39,7 +40,8 @@ td_value td_list_from(td_interpreter *I, td_value iterable) {
   return TD_NIL;
 }
 
-// Items are let go after the list is consistent again, since releasing them may run nothing but may free the list's owner.
+// Items are let go after the list is consistent again, since releasing them may run nothing but may free the list's
+// owner.
 static void list_release(td_object *object) {
   td_list *list = (td_list *)object;
   td_value *items = list->items;
@@ -66,7 +68,8 @@ static td_value list_of(td_interpreter *I, const td_value *items, int64_t count,
 }
 
 // Replaces items [at, at + removed) by count values, which it refers to anew; what was removed is released last.
-static bool splice(td_interpreter *I, td_list *list, int64_t at, int64_t removed, const td_value *values, int64_t count) {
+static bool splice(td_interpreter *I, td_list *list, int64_t at, int64_t removed, const td_value *values,
+                   int64_t count) {
   int64_t old_count = list->count, new_count = old_count - removed + count;
   td_value few[8], *old = few;
   if (removed > 8 && !(old = td_memory_new((size_t)removed * sizeof *old))) {
@@ -91,7 +94,8 @@ static bool splice(td_interpreter *I, td_list *list, int64_t at, int64_t removed
 static td_value list_item(td_interpreter *I, td_value v, td_value key) {
   td_list *list = td_as_list(v);
   int64_t index, step, count;
-  if (!td_is(key, &td_slice_type)) return td_index_resolve(I, key, list->count, "list", &index) ? td_ref(list->items[index]) : TD_NIL;
+  if (!td_is(key, &td_slice_type))
+    return td_index_resolve(I, key, list->count, "list", &index) ? td_ref(list->items[index]) : TD_NIL;
   if (!td_slice_resolve(I, key, list->count, &index, &step, &count)) return TD_NIL;
   return list_of(I, count ? list->items + index : NULL, count, step);
 }
@@ -102,7 +106,8 @@ static bool resolve_target(td_interpreter *I, td_list *list, td_value key, const
     *index = key.i < 0 ? key.i + list->count : key.i;
     if (*index >= 0 && *index < list->count) return true;
     td_raise(I, TD_CLASS_INDEX_ERROR, "list assignment index out of range");
-    td_raise_hint(I, "%s index %lld, but the length is %lld; append() makes a list longer", what, (long long)key.i, (long long)list->count);
+    td_raise_hint(I, "%s index %lld, but the length is %lld; append() makes a list longer", what, (long long)key.i,
+                  (long long)list->count);
     return false;
   }
   return td_index_resolve(I, key, list->count, "list", index);
@@ -110,9 +115,12 @@ static bool resolve_target(td_interpreter *I, td_list *list, td_value key, const
 
 static bool assign_slice(td_interpreter *I, td_list *list, td_value key, td_value value) {
   int64_t start, step, count;
-  if (!td_slice_resolve(I, key, list->count, &start, &step, &count)) return false; // raises before the values are asked for
-  if (!td_is(value, &td_list_type) && !td_is(value, &td_tuple_type) && !td_type_of(value)->iterate && !td_type_of(value)->next) {
-    td_raise(I, TD_CLASS_TYPE_ERROR, step == 1 ? "can only assign an iterable" : "must assign iterable to extended slice");
+  if (!td_slice_resolve(I, key, list->count, &start, &step, &count))
+    return false; // raises before the values are asked for
+  if (!td_is(value, &td_list_type) && !td_is(value, &td_tuple_type) && !td_type_of(value)->iterate &&
+      !td_type_of(value)->next) {
+    td_raise(I, TD_CLASS_TYPE_ERROR,
+             step == 1 ? "can only assign an iterable" : "must assign iterable to extended slice");
     return false;
   }
   td_value held = td_list_from(I, value); // a copy: value may be the list itself
@@ -122,7 +130,8 @@ static bool assign_slice(td_interpreter *I, td_list *list, td_value key, td_valu
   if (done && step == 1) {
     done = splice(I, list, start, count, values->items, values->count);
   } else if (done && values->count != count) {
-    td_raise(I, TD_CLASS_VALUE_ERROR, "attempt to assign sequence of size %lld to extended slice of size %lld", (long long)values->count, (long long)count);
+    td_raise(I, TD_CLASS_VALUE_ERROR, "attempt to assign sequence of size %lld to extended slice of size %lld",
+             (long long)values->count, (long long)count);
     done = false;
   } else if (done) { // the old items take the places of the new ones and go with the copy
     for (int64_t i = 0; i < count; i++) {
@@ -244,7 +253,8 @@ static bool extend(td_interpreter *I, td_list *list, td_value iterable) {
 static td_value list_in_place(td_interpreter *I, int op, td_value a, td_value b) {
   td_list *list = td_as_list(a);
   if (op == TD_BINARY_ADD && !td_passes_on(b)) return extend(I, list, b) ? td_ref(a) : TD_NIL;
-  if (op == TD_BINARY_ADD && (td_type_of(b)->iterate || td_type_of(b)->next) && td_is(b, &td_instance_type)) return extend(I, list, b) ? td_ref(a) : TD_NIL;
+  if (op == TD_BINARY_ADD && (td_type_of(b)->iterate || td_type_of(b)->next) && td_is(b, &td_instance_type))
+    return extend(I, list, b) ? td_ref(a) : TD_NIL;
   if (op != TD_BINARY_MULTIPLY || !td_is_integer(b)) return TD_NOT_IMPLEMENTED;
   int64_t once = list->count, count, times = b.i < 0 ? 0 : b.i;
   if (__builtin_mul_overflow(once, times, &count)) return td_raise_memory(I);
@@ -256,7 +266,8 @@ static td_value list_in_place(td_interpreter *I, int op, td_value a, td_value b)
 }
 
 static td_value list_compare(td_interpreter *I, int comparison, td_value a, td_value b) {
-  return td_is(a, &td_list_type) && td_is(b, &td_list_type) ? td_sequence_compare(I, comparison, a, b) : TD_NOT_IMPLEMENTED;
+  return td_is(a, &td_list_type) && td_is(b, &td_list_type) ? td_sequence_compare(I, comparison, a, b)
+                                                            : TD_NOT_IMPLEMENTED;
 }
 
 static bool list_repr(td_interpreter *I, td_value v, td_text *text) { return td_sequence_repr(I, v, "[", "]", text); }
@@ -288,7 +299,8 @@ static td_value list_pop(td_interpreter *I, td_value self, td_value *arguments) 
   if (index < 0 || index >= list->count) return td_raise(I, TD_CLASS_INDEX_ERROR, "pop index out of range");
   td_value item = list->items[index];
   list->count--;
-  if (index < list->count) memmove(list->items + index, list->items + index + 1, (size_t)(list->count - index) * sizeof item);
+  if (index < list->count)
+    memmove(list->items + index, list->items + index + 1, (size_t)(list->count - index) * sizeof item);
   return item;
 }
 
@@ -342,7 +354,8 @@ static td_value list_reverse(td_interpreter *I, td_value self, td_value *argumen
 
 static td_value list_sort(td_interpreter *I, td_value self, td_value *arguments) {
   int64_t reverse;
-  return td_index_value(I, arguments[1], &reverse) ? td_list_sort(I, td_as_list(self), arguments[0], reverse != 0) : TD_NIL;
+  return td_index_value(I, arguments[1], &reverse) ? td_list_sort(I, td_as_list(self), arguments[0], reverse != 0)
+                                                   : TD_NIL;
 }
 
 static const td_method methods[] = {
@@ -354,13 +367,27 @@ static const td_method methods[] = {
     {"clear", "()", list_clear, "Removes all items."},
     {"copy", "()", list_copy, "A new list of the same items."},
     {"count", "(value, /)", list_count, "How many items are equal to value.\n>>> [1, 2, 1].count(1)"},
-    {"index", "(value, start=None, stop=None, /)", list_index, "Position of the first item equal to value; ValueError if there is none.\n>>> [4, 5].index(5)"},
+    {"index", "(value, start=None, stop=None, /)", list_index,
+     "Position of the first item equal to value; ValueError if there is none.\n>>> [4, 5].index(5)"},
     {"reverse", "()", list_reverse, "Turns the order of the items round, in place."},
-    {"sort", "(*, key=None, reverse=False)", list_sort, "Sorts in place; equal items keep their order. key(item) is what is compared."},
+    {"sort", "(*, key=None, reverse=False)", list_sort,
+     "Sorts in place; equal items keep their order. key(item) is what is compared."},
     {NULL, NULL, NULL, NULL}};
 
-const td_type td_list_type = {
-    .name = "list", .size = sizeof(td_list), .release = list_release, .visit = list_visit, .clear = list_release, .repr = list_repr,
-    .item = list_item, .set_item = list_set_item, .delete_item = list_delete_item, .length = list_length, .iterate = list_iterate,
-    .contains = list_contains, .binary = list_binary, .in_place = list_in_place, .compare = list_compare, .methods = methods,
-    .doc = "list(iterable=()): values in an order, which can be changed.\n>>> list(\"ab\")"};
+const td_type td_list_type = {.name = "list",
+                              .size = sizeof(td_list),
+                              .release = list_release,
+                              .visit = list_visit,
+                              .clear = list_release,
+                              .repr = list_repr,
+                              .item = list_item,
+                              .set_item = list_set_item,
+                              .delete_item = list_delete_item,
+                              .length = list_length,
+                              .iterate = list_iterate,
+                              .contains = list_contains,
+                              .binary = list_binary,
+                              .in_place = list_in_place,
+                              .compare = list_compare,
+                              .methods = methods,
+                              .doc = "list(iterable=()): values in an order, which can be changed.\n>>> list(\"ab\")"};

@@ -8,7 +8,8 @@
 #include "repl/language/builtins.h"
 
 static td_value overflow(td_interpreter *I, const char *sign, int64_t a, int64_t b) {
-  td_raise(I, TD_CLASS_OVERFLOW_ERROR, "integer overflow: %lld %s %lld doesn't fit in 64 bits", (long long)a, sign, (long long)b);
+  td_raise(I, TD_CLASS_OVERFLOW_ERROR, "integer overflow: %lld %s %lld doesn't fit in 64 bits", (long long)a, sign,
+           (long long)b);
   td_raise_hint(I, "ints have 64 bits here; a float holds larger numbers: %lld.0", (long long)a);
   return TD_NIL;
 }
@@ -30,8 +31,8 @@ static td_value int_remainder(td_interpreter *I, int64_t a, int64_t b) {
   return td_int(remainder && (remainder ^ b) < 0 ? remainder + b : remainder);
 }
 
-// The double nearest to a / b, also where the operands have more than 53 bits: 65 or more bits of the quotient, the last
-// one also standing for a remainder, are rounded once.
+// The double nearest to a / b, also where the operands have more than 53 bits: 65 or more bits of the quotient, the
+// last one also standing for a remainder, are rounded once.
 static double int_true_divide(int64_t a, int64_t b) {
   const int64_t exact = 1LL << 53;
   if (a > -exact && a < exact && b > -exact && b < exact) return (double)a / (double)b;
@@ -51,7 +52,8 @@ static td_value int_power(td_interpreter *I, int64_t a, int64_t b) {
   int64_t result = 1, base = a, exponent = b;
   bool base_overflowed = false;
   while (exponent) {
-    if (exponent & 1 && (base_overflowed || __builtin_mul_overflow(result, base, &result))) return overflow(I, "**", a, b);
+    if (exponent & 1 && (base_overflowed || __builtin_mul_overflow(result, base, &result)))
+      return overflow(I, "**", a, b);
     exponent >>= 1;
     if (exponent && !base_overflowed) base_overflowed = __builtin_mul_overflow(base, base, &base);
   }
@@ -62,29 +64,27 @@ static td_value int_shift(td_interpreter *I, int op, int64_t a, int64_t b) {
   if (b < 0) return td_raise(I, TD_CLASS_VALUE_ERROR, "negative shift count");
   if (op == TD_BINARY_RIGHT_SHIFT) return td_int(a >> (b > 63 ? 63 : b));
   if (a == 0) return td_int(0);
-  if (b > 63) return overflow(I, "<<", a, b);
-  int64_t shifted = (int64_t)((uint64_t)a << b);
-  return shifted >> b == a ? td_int(shifted) : overflow(I, "<<", a, b);
+  return b > __builtin_clrsbll(a) ? overflow(I, "<<", a, b) : td_int((int64_t)((uint64_t)a << b));
 }
 
 static td_value int_binary(td_interpreter *I, int op, int64_t a, int64_t b) {
   int64_t result;
   switch (op) {
-    case TD_BINARY_ADD: return __builtin_add_overflow(a, b, &result) ? overflow(I, "+", a, b) : td_int(result);
-    case TD_BINARY_SUBTRACT: return __builtin_sub_overflow(a, b, &result) ? overflow(I, "-", a, b) : td_int(result);
-    case TD_BINARY_MULTIPLY: return __builtin_mul_overflow(a, b, &result) ? overflow(I, "*", a, b) : td_int(result);
-    case TD_BINARY_DIVIDE:
-      if (b == 0) return td_raise(I, TD_CLASS_ZERO_DIVISION_ERROR, "division by zero");
-      return td_double(int_true_divide(a, b));
-    case TD_BINARY_FLOOR_DIVIDE: return int_floor_divide(I, a, b);
-    case TD_BINARY_REMAINDER: return int_remainder(I, a, b);
-    case TD_BINARY_POWER: return int_power(I, a, b);
-    case TD_BINARY_AND: return td_int(a & b);
-    case TD_BINARY_OR: return td_int(a | b);
-    case TD_BINARY_XOR: return td_int(a ^ b);
-    case TD_BINARY_LEFT_SHIFT:
-    case TD_BINARY_RIGHT_SHIFT: return int_shift(I, op, a, b);
-    default: return TD_NOT_IMPLEMENTED;
+  case TD_BINARY_ADD: return __builtin_add_overflow(a, b, &result) ? overflow(I, "+", a, b) : td_int(result);
+  case TD_BINARY_SUBTRACT: return __builtin_sub_overflow(a, b, &result) ? overflow(I, "-", a, b) : td_int(result);
+  case TD_BINARY_MULTIPLY: return __builtin_mul_overflow(a, b, &result) ? overflow(I, "*", a, b) : td_int(result);
+  case TD_BINARY_DIVIDE:
+    if (b == 0) return td_raise(I, TD_CLASS_ZERO_DIVISION_ERROR, "division by zero");
+    return td_double(int_true_divide(a, b));
+  case TD_BINARY_FLOOR_DIVIDE: return int_floor_divide(I, a, b);
+  case TD_BINARY_REMAINDER: return int_remainder(I, a, b);
+  case TD_BINARY_POWER: return int_power(I, a, b);
+  case TD_BINARY_AND: return td_int(a & b);
+  case TD_BINARY_OR: return td_int(a | b);
+  case TD_BINARY_XOR: return td_int(a ^ b);
+  case TD_BINARY_LEFT_SHIFT:
+  case TD_BINARY_RIGHT_SHIFT: return int_shift(I, op, a, b);
+  default: return TD_NOT_IMPLEMENTED;
   }
 }
 
@@ -118,26 +118,27 @@ static td_value double_power(td_interpreter *I, double a, double b) {
 
 static td_value double_binary(td_interpreter *I, int op, double a, double b) {
   switch (op) {
-    case TD_BINARY_ADD: return td_double(a + b);
-    case TD_BINARY_SUBTRACT: return td_double(a - b);
-    case TD_BINARY_MULTIPLY: return td_double(a * b);
-    case TD_BINARY_DIVIDE:
-      if (b == 0) return td_raise(I, TD_CLASS_ZERO_DIVISION_ERROR, "float division by zero");
-      return td_double(a / b);
-    case TD_BINARY_FLOOR_DIVIDE:
-      if (b == 0) return td_raise(I, TD_CLASS_ZERO_DIVISION_ERROR, "float floor division by zero");
-      return td_double(double_floor_divide(a, b));
-    case TD_BINARY_REMAINDER:
-      if (b == 0) return td_raise(I, TD_CLASS_ZERO_DIVISION_ERROR, "float modulo");
-      return td_double(double_remainder(a, b));
-    case TD_BINARY_POWER: return double_power(I, a, b);
-    default: return TD_NOT_IMPLEMENTED;
+  case TD_BINARY_ADD: return td_double(a + b);
+  case TD_BINARY_SUBTRACT: return td_double(a - b);
+  case TD_BINARY_MULTIPLY: return td_double(a * b);
+  case TD_BINARY_DIVIDE:
+    if (b == 0) return td_raise(I, TD_CLASS_ZERO_DIVISION_ERROR, "float division by zero");
+    return td_double(a / b);
+  case TD_BINARY_FLOOR_DIVIDE:
+    if (b == 0) return td_raise(I, TD_CLASS_ZERO_DIVISION_ERROR, "float floor division by zero");
+    return td_double(double_floor_divide(a, b));
+  case TD_BINARY_REMAINDER:
+    if (b == 0) return td_raise(I, TD_CLASS_ZERO_DIVISION_ERROR, "float modulo");
+    return td_double(double_remainder(a, b));
+  case TD_BINARY_POWER: return double_power(I, a, b);
+  default: return TD_NOT_IMPLEMENTED;
   }
 }
 
 static td_value number_binary(td_interpreter *I, int op, td_value a, td_value b) {
   if (!td_is_number(a) || !td_is_number(b)) return TD_NOT_IMPLEMENTED;
-  if (a.tag == TD_TAG_DOUBLE || b.tag == TD_TAG_DOUBLE) return double_binary(I, op, td_number_double(a), td_number_double(b));
+  if (a.tag == TD_TAG_DOUBLE || b.tag == TD_TAG_DOUBLE)
+    return double_binary(I, op, td_number_double(a), td_number_double(b));
   if (a.tag == TD_TAG_BOOL && b.tag == TD_TAG_BOOL) {
     if (op == TD_BINARY_AND) return td_bool(a.i & b.i);
     if (op == TD_BINARY_OR) return td_bool(a.i | b.i);
@@ -197,13 +198,13 @@ static td_value number_compare(td_interpreter *I, int comparison, td_value a, td
   if (!td_is_number(a) || !td_is_number(b)) return TD_NOT_IMPLEMENTED;
   int order = td_number_compare(a, b);
   switch (comparison) {
-    case TD_COMPARE_EQUAL: return td_bool(order == 0);
-    case TD_COMPARE_NOT_EQUAL: return td_bool(order != 0);
-    case TD_COMPARE_LESS: return td_bool(order == -1);
-    case TD_COMPARE_LESS_EQUAL: return td_bool(order == -1 || order == 0);
-    case TD_COMPARE_GREATER: return td_bool(order == 1);
-    case TD_COMPARE_GREATER_EQUAL: return td_bool(order == 1 || order == 0);
-    default: return TD_NOT_IMPLEMENTED;
+  case TD_COMPARE_EQUAL: return td_bool(order == 0);
+  case TD_COMPARE_NOT_EQUAL: return td_bool(order != 0);
+  case TD_COMPARE_LESS: return td_bool(order == -1);
+  case TD_COMPARE_LESS_EQUAL: return td_bool(order == -1 || order == 0);
+  case TD_COMPARE_GREATER: return td_bool(order == 1);
+  case TD_COMPARE_GREATER_EQUAL: return td_bool(order == 1 || order == 0);
+  default: return TD_NOT_IMPLEMENTED;
   }
 }
 
@@ -298,8 +299,8 @@ bool td_index_value(td_interpreter *I, td_value v, int64_t *index) {
 // ---- reading numbers ----
 static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f); }
 
-// The text without blanks around it, Unicode's decimal digits and spaces as ASCII, in text. Underscores may stand between
-// two digits only and are dropped. False: out of memory, or a misplaced underscore (*bad).
+// The text without blanks around it, Unicode's decimal digits and spaces as ASCII, in text. Underscores may stand
+// between two digits only and are dropped. False: out of memory, or a misplaced underscore (*bad).
 static bool clean_number(const td_str *s, td_text *text, bool *bad) {
   *bad = false;
   for (size_t i = 0; i < s->length;) {
@@ -308,7 +309,9 @@ static bool clean_number(const td_str *s, td_text *text, bool *bad) {
     i += (size_t)size;
     if (properties & TD_UNICODE_DECIMAL) { // blocks of ten digits begin with their zero
       uint32_t zero = code;
-      while (code - zero < 9 && td_unicode_properties(zero - 1) & TD_UNICODE_DECIMAL && (code < 0x1D7CE || code > 0x1D7FF)) zero--;
+      while (code - zero < 9 && td_unicode_properties(zero - 1) & TD_UNICODE_DECIMAL &&
+             (code < 0x1D7CE || code > 0x1D7FF))
+        zero--;
       td_text_add_char(text, (char)('0' + (code >= 0x1D7CE && code <= 0x1D7FF ? (code - 0x1D7CE) % 10 : code - zero)));
     } else if (properties & TD_UNICODE_SPACE) {
       td_text_add_char(text, ' ');
@@ -347,7 +350,8 @@ static int digit_value(char c) {
 
 static td_value refuse_literal(td_interpreter *I, td_str *s, const char *before) {
   td_text quoted = {0};
-  td_str_repr(s->data, s->length > 200 ? td_str_offset(s, s->characters > 100 ? 100 : s->characters) : s->length, false, &quoted);
+  td_str_repr(s->data, s->length > 200 ? td_str_offset(s, s->characters > 100 ? 100 : s->characters) : s->length, false,
+              &quoted);
   td_text message = {0};
   td_text_print(&message, "%s%s", before, quoted.data ? quoted.data : "");
   if (message.failed || quoted.failed) td_raise_memory(I);
@@ -376,7 +380,8 @@ static int read_int(const char *digits, int base, int64_t *value) {
   for (; *digits; digits++) {
     int digit = digit_value(*digits);
     if (digit >= base) return 0;
-    fits = fits && !__builtin_mul_overflow(total, (uint64_t)base, &total) && !__builtin_add_overflow(total, (uint64_t)digit, &total);
+    fits = fits && !__builtin_mul_overflow(total, (uint64_t)base, &total) &&
+           !__builtin_add_overflow(total, (uint64_t)digit, &total);
   }
   if (!fits || total > (uint64_t)INT64_MAX + negative) return -1;
   *value = (int64_t)(negative ? 0 - total : total);
@@ -392,7 +397,8 @@ td_value td_int_parse(td_interpreter *I, td_str *s, int base) {
   td_text_clear(&text);
   if (failed) return td_raise_memory(I);
   if (found == 1) return td_int(value);
-  if (found == -1) return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "integer overflow: '%.60s' doesn't fit in 64 bits", s->data);
+  if (found == -1)
+    return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "integer overflow: '%.60s' doesn't fit in 64 bits", s->data);
   char before[64];
   snprintf(before, sizeof before, "invalid literal for int() with base %d: ", base);
   return refuse_literal(I, s, before);
@@ -455,7 +461,8 @@ static bool int_repr(td_interpreter *I, td_value v, td_text *text) {
   char digits[24];
   int at = sizeof digits;
   uint64_t rest = v.i < 0 ? 0 - (uint64_t)v.i : (uint64_t)v.i;
-  do digits[--at] = (char)('0' + rest % 10); while (rest /= 10);
+  do digits[--at] = (char)('0' + rest % 10);
+  while (rest /= 10);
   if (v.i < 0) digits[--at] = '-';
   td_text_add_bytes(text, digits + at, sizeof digits - (size_t)at);
   return true;
@@ -472,7 +479,8 @@ static bool int_format(td_interpreter *I, td_value v, const char *text, td_text 
   td_format_spec spec;
   if (!*text) return v.tag == TD_TAG_BOOL ? bool_repr(I, v, out) : int_repr(I, v, out);
   if (!td_format_parse(I, text, v.tag == TD_TAG_BOOL ? "bool" : "int", &spec)) return false;
-  return spec.type && strchr("eEfFgG%", spec.type) ? td_format_double(I, (double)v.i, &spec, out) : td_format_int(I, v.i, &spec, out);
+  return spec.type && strchr("eEfFgG%", spec.type) ? td_format_double(I, (double)v.i, &spec, out)
+                                                   : td_format_int(I, v.i, &spec, out);
 }
 
 static bool float_format(td_interpreter *I, td_value v, const char *text, td_text *out) {
@@ -551,16 +559,15 @@ static td_value float_ratio(td_interpreter *I, td_value self, td_value *argument
   if (top == 0) return td_tuple_pack(I, 2, td_int(0), td_int(1));
   if (exponent >= 0 ? exponent > 62 || magnitude(top) > (uint64_t)(INT64_MAX >> exponent) : exponent < -62)
     return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "integer overflow: a part of the ratio doesn't fit in 64 bits");
-  return td_tuple_pack(I, 2, td_int(exponent > 0 ? top * ((int64_t)1 << exponent) : top), td_int(exponent < 0 ? (int64_t)1 << -exponent : 1));
+  return td_tuple_pack(I, 2, td_int(exponent > 0 ? top * ((int64_t)1 << exponent) : top),
+                       td_int(exponent < 0 ? (int64_t)1 << -exponent : 1));
 }
 
 static td_value float_hex(td_interpreter *I, td_value self, td_value *arguments) {
   (void)arguments;
   if (!isfinite(self.f)) return td_from(td_str_from(I, self.f != self.f ? "nan" : self.f < 0 ? "-inf" : "inf"));
   char text[48];
-  if (self.f == 0) {
-    return td_from(td_str_from(I, signbit(self.f) ? "-0x0.0p+0" : "0x0.0p+0"));
-  }
+  if (self.f == 0) { return td_from(td_str_from(I, signbit(self.f) ? "-0x0.0p+0" : "0x0.0p+0")); }
   uint64_t bits;
   memcpy(&bits, &self.f, sizeof bits);
   int biased = (int)(bits >> 52 & 0x7ff);
@@ -571,7 +578,8 @@ static td_value float_hex(td_interpreter *I, td_value self, td_value *arguments)
 
 static td_value float_fromhex(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  if (!td_is(arguments[0], &td_str_type)) return td_raise(I, TD_CLASS_TYPE_ERROR, "bad argument type for built-in operation");
+  if (!td_is(arguments[0], &td_str_type))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "bad argument type for built-in operation");
   const char *text = td_as_str(arguments[0])->data;
   while (is_blank(*text)) text++;
   const char *digits = text + (*text == '+' || *text == '-');
@@ -585,15 +593,18 @@ static td_value float_fromhex(td_interpreter *I, td_value self, td_value *argume
     end = stop > buffer + (digits - text) + 1 ? (char *)text + (stop - buffer - 2) : NULL;
   }
   while (end && is_blank(*end)) end++;
-  if (!end || end == text || *end) return td_raise(I, TD_CLASS_VALUE_ERROR, "invalid hexadecimal floating-point string");
-  if (isinf(value) && !named) return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "hexadecimal value too large to represent as a float");
+  if (!end || end == text || *end)
+    return td_raise(I, TD_CLASS_VALUE_ERROR, "invalid hexadecimal floating-point string");
+  if (isinf(value) && !named)
+    return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "hexadecimal value too large to represent as a float");
   return td_double(value);
 }
 
 static const td_method float_methods[] = {
     {"is_integer", "()", float_is_integer, "Whether the number has no fraction.\n>>> (2.0).is_integer()"},
     {"conjugate", "()", float_conjugate, "The number itself."},
-    {"as_integer_ratio", "()", float_ratio, "Two ints whose quotient is exactly this number.\n>>> (0.75).as_integer_ratio()"},
+    {"as_integer_ratio", "()", float_ratio,
+     "Two ints whose quotient is exactly this number.\n>>> (0.75).as_integer_ratio()"},
     {"hex", "()", float_hex, "The number in hexadecimal, exactly.\n>>> (0.5).hex()"},
     {NULL, NULL, NULL, NULL}};
 
@@ -612,17 +623,46 @@ static bool none_hash(td_interpreter *I, td_value v, uint64_t *hash) {
   return true;
 }
 
-const td_type td_none_type = {.name = "NoneType", .truth = none_truth, .repr = none_repr, .hash = none_hash,
+const td_type td_none_type = {.name = "NoneType",
+                              .truth = none_truth,
+                              .repr = none_repr,
+                              .hash = none_hash,
                               .doc = "The type of None, which stands for \"nothing\"."};
-const td_type td_bool_type = {
-    .name = "bool", .truth = number_truth, .repr = bool_repr, .format = int_format, .attribute = number_attribute, .names = number_names,
-    .binary = number_binary, .unary = number_unary, .compare = number_compare, .hash = number_hash, .methods = int_methods,
-    .doc = "bool(x=False): True or False. In arithmetic they count as 1 and 0.\n>>> bool([])"};
-const td_type td_int_type = {
-    .name = "int", .truth = number_truth, .repr = int_repr, .format = int_format, .attribute = number_attribute, .names = number_names,
-    .binary = number_binary, .unary = number_unary, .compare = number_compare, .hash = number_hash, .methods = int_methods,
-    .doc = "int(x=0, base=10): whole numbers of 64 bits; results that don't fit raise OverflowError.\n>>> int(\"ff\", 16)"};
-const td_type td_float_type = {
-    .name = "float", .truth = number_truth, .repr = float_repr, .format = float_format, .attribute = number_attribute, .names = number_names,
-    .binary = number_binary, .unary = number_unary, .compare = number_compare, .hash = number_hash, .methods = float_methods,
-    .doc = "float(x=0.0): numbers of double precision.\n>>> float(\"1e-3\")"};
+const td_type td_bool_type = {.name = "bool",
+                              .truth = number_truth,
+                              .repr = bool_repr,
+                              .format = int_format,
+                              .attribute = number_attribute,
+                              .names = number_names,
+                              .binary = number_binary,
+                              .unary = number_unary,
+                              .compare = number_compare,
+                              .hash = number_hash,
+                              .methods = int_methods,
+                              .doc =
+                                  "bool(x=False): True or False. In arithmetic they count as 1 and 0.\n>>> bool([])"};
+const td_type td_int_type = {.name = "int",
+                             .truth = number_truth,
+                             .repr = int_repr,
+                             .format = int_format,
+                             .attribute = number_attribute,
+                             .names = number_names,
+                             .binary = number_binary,
+                             .unary = number_unary,
+                             .compare = number_compare,
+                             .hash = number_hash,
+                             .methods = int_methods,
+                             .doc = "int(x=0, base=10): whole numbers of 64 bits; results that don't fit raise "
+                                    "OverflowError.\n>>> int(\"ff\", 16)"};
+const td_type td_float_type = {.name = "float",
+                               .truth = number_truth,
+                               .repr = float_repr,
+                               .format = float_format,
+                               .attribute = number_attribute,
+                               .names = number_names,
+                               .binary = number_binary,
+                               .unary = number_unary,
+                               .compare = number_compare,
+                               .hash = number_hash,
+                               .methods = float_methods,
+                               .doc = "float(x=0.0): numbers of double precision.\n>>> float(\"1e-3\")"};

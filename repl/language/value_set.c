@@ -1,21 +1,29 @@
-// set: an open-addressed table of its own. Sizes, probing and growth are CPython's, so that sets of numbers, whose hashes
-// are CPython's too, are iterated and printed in the same order as under python3. Keys are compared with user code that
-// may change the set: whoever compared looks at version and starts again.
+// set: an open-addressed table of its own. Sizes, probing and growth are CPython's, so that sets of numbers, whose
+// hashes are CPython's too, are iterated and printed in the same order as under python3. Keys are compared with user
+// code that may change the set: whoever compared looks at version and starts again.
 #include "repl/language/builtins.h"
 
-typedef struct slot { uint64_t hash; td_value key; } slot; // key NIL: free when hash is 0, removed otherwise
+typedef struct slot {
+  uint64_t hash;
+  td_value key;
+} slot; // key NIL: free when hash is 0, removed otherwise
 
 enum { FEWEST_SLOTS = 8, NEAR_PROBES = 9 };
 
 struct td_set {
   td_container container;
-  int64_t count, filled;    // filled: removed ones too
+  int64_t count, filled; // filled: removed ones too
   uint64_t mask;
-  slot *slots;              // mask + 1; NULL while nothing was ever added
-  uint64_t finger;          // where pop() goes on
+  slot *slots; // mask + 1; NULL while nothing was ever added
+  uint64_t finger; // where pop() goes on
   uint32_t version;
 };
-typedef struct set_iterator { td_container container; td_set *set; uint64_t position; int64_t count; } set_iterator;
+typedef struct set_iterator {
+  td_container container;
+  td_set *set;
+  uint64_t position;
+  int64_t count;
+} set_iterator;
 
 static td_set *as_set(td_value v) { return (td_set *)v.o; }
 static td_value of(td_set *set) { return (td_value){.tag = TD_TAG_OBJECT, .o = &set->container.object}; }
@@ -30,7 +38,8 @@ td_set *td_set_new(td_interpreter *I) {
 }
 
 // ---- the table ----
-static void insert_clean(slot *slots, uint64_t mask, uint64_t hash, td_value key) { // key is not there, nothing was removed
+static void insert_clean(slot *slots, uint64_t mask, uint64_t hash,
+                         td_value key) { // key is not there, nothing was removed
   uint64_t rest = hash, i = hash & mask;
   for (;;) {
     uint64_t last = i + NEAR_PROBES <= mask ? i + NEAR_PROBES : i;
@@ -63,7 +72,8 @@ static bool resize(td_interpreter *I, td_set *set, int64_t beyond) {
   return true;
 }
 
-// The slot of key, or the free one that ends the search; NULL: exception. *removed: the last removed one that was passed.
+// The slot of key, or the free one that ends the search; NULL: exception. *removed: the last removed one that was
+// passed.
 static slot *find(td_interpreter *I, td_set *set, td_value key, uint64_t hash, slot **removed) {
 again:;
   *removed = NULL;
@@ -172,7 +182,9 @@ static bool next_key(td_set *set, uint64_t *position, slot *found) {
 static bool merge(td_interpreter *I, td_set *set, td_set *other) {
   if (other == set || other->count == 0) return true;
   if ((uint64_t)(set->filled + other->count) * 5 >= set->mask * 3 || !set->slots)
-    if (!resize(I, set, (uint64_t)(set->filled + other->count) * 5 >= set->mask * 3 ? (set->count + other->count) * 2 : 0)) return false;
+    if (!resize(I, set,
+                (uint64_t)(set->filled + other->count) * 5 >= set->mask * 3 ? (set->count + other->count) * 2 : 0))
+      return false;
   bool empty = set->filled == 0, alike = empty && set->mask == other->mask && other->filled == other->count;
   slot found;
   for (uint64_t i = 0; next_key(other, &i, &found);) {
@@ -194,7 +206,8 @@ static bool merge(td_interpreter *I, td_set *set, td_set *other) {
 }
 
 static bool update_from_dict(td_interpreter *I, td_set *set, td_dict *dict) {
-  if ((uint64_t)(set->filled + dict->count) * 5 >= set->mask * 3 && !resize(I, set, (set->count + dict->count) * 2)) return false;
+  if ((uint64_t)(set->filled + dict->count) * 5 >= set->mask * 3 && !resize(I, set, (set->count + dict->count) * 2))
+    return false;
   td_value key;
   for (int64_t position = 0; td_dict_next(dict, &position, &key, NULL);) {
     uint64_t hash = dict->entries[position - 1].hash;
@@ -260,7 +273,9 @@ static td_value keep(td_interpreter *I, td_set *set, td_set *other, bool wanted)
 }
 
 static td_value difference(td_interpreter *I, td_set *set, td_value other) {
-  int64_t count = td_is(other, &td_set_type) ? as_set(other)->count : td_is(other, &td_dict_type) ? td_as_dict(other)->count : 0;
+  int64_t count = td_is(other, &td_set_type)    ? as_set(other)->count
+                  : td_is(other, &td_dict_type) ? td_as_dict(other)->count
+                                                : 0;
   bool sized = td_is(other, &td_set_type) || td_is(other, &td_dict_type);
   if (!sized || set->count >> 2 > count) {
     td_value copy = td_set_from(I, of(set));
@@ -332,11 +347,11 @@ static void swap_tables(td_set *a, td_set *b) {
 static td_value set_binary(td_interpreter *I, int op, td_value a, td_value b) {
   if (!td_is(a, &td_set_type) || !td_is(b, &td_set_type)) return TD_NOT_IMPLEMENTED;
   switch (op) {
-    case TD_BINARY_OR: return union_of(I, as_set(a), b);
-    case TD_BINARY_AND: return intersection(I, as_set(a), b);
-    case TD_BINARY_SUBTRACT: return difference(I, as_set(a), b);
-    case TD_BINARY_XOR: return symmetric_difference(I, as_set(a), b);
-    default: return TD_NOT_IMPLEMENTED;
+  case TD_BINARY_OR: return union_of(I, as_set(a), b);
+  case TD_BINARY_AND: return intersection(I, as_set(a), b);
+  case TD_BINARY_SUBTRACT: return difference(I, as_set(a), b);
+  case TD_BINARY_XOR: return symmetric_difference(I, as_set(a), b);
+  default: return TD_NOT_IMPLEMENTED;
   }
 }
 
@@ -359,11 +374,11 @@ static td_value set_in_place(td_interpreter *I, int op, td_value a, td_value b) 
   if (!td_is(b, &td_set_type) && !td_is_dict_view(b)) return TD_NOT_IMPLEMENTED;
   bool done;
   switch (op) {
-    case TD_BINARY_OR: done = update(I, as_set(a), b); break;
-    case TD_BINARY_AND: done = intersect_in_place(I, as_set(a), b); break;
-    case TD_BINARY_SUBTRACT: done = remove_all(I, as_set(a), b); break;
-    case TD_BINARY_XOR: done = toggle_in_place(I, as_set(a), b); break;
-    default: return TD_NOT_IMPLEMENTED;
+  case TD_BINARY_OR: done = update(I, as_set(a), b); break;
+  case TD_BINARY_AND: done = intersect_in_place(I, as_set(a), b); break;
+  case TD_BINARY_SUBTRACT: done = remove_all(I, as_set(a), b); break;
+  case TD_BINARY_XOR: done = toggle_in_place(I, as_set(a), b); break;
+  default: return TD_NOT_IMPLEMENTED;
   }
   return done ? td_ref(a) : TD_NIL;
 }
@@ -385,9 +400,9 @@ static td_value set_compare(td_interpreter *I, int comparison, td_value a, td_va
   td_set *x = as_set(a), *y = as_set(b);
   bool swapped = comparison == TD_COMPARE_GREATER || comparison == TD_COMPARE_GREATER_EQUAL;
   bool possible = comparison == TD_COMPARE_EQUAL || comparison == TD_COMPARE_NOT_EQUAL ? x->count == y->count
-                  : comparison == TD_COMPARE_LESS                                       ? x->count < y->count
-                  : comparison == TD_COMPARE_GREATER                                    ? x->count > y->count
-                                                                                        : true;
+                  : comparison == TD_COMPARE_LESS                                      ? x->count < y->count
+                  : comparison == TD_COMPARE_GREATER                                   ? x->count > y->count
+                                                                                       : true;
   int subset = !possible ? 0 : swapped ? is_subset(I, y, x) : is_subset(I, x, y);
   return subset < 0 ? TD_NIL : td_bool(comparison == TD_COMPARE_NOT_EQUAL ? !subset : subset);
 }
@@ -522,8 +537,12 @@ static td_value set_union(td_interpreter *I, td_value self, td_value *arguments)
   return TD_NIL;
 }
 
-static td_value set_intersection(td_interpreter *I, td_value self, td_value *arguments) { return fold(I, self, arguments, intersection); }
-static td_value set_difference(td_interpreter *I, td_value self, td_value *arguments) { return fold(I, self, arguments, difference); }
+static td_value set_intersection(td_interpreter *I, td_value self, td_value *arguments) {
+  return fold(I, self, arguments, intersection);
+}
+static td_value set_difference(td_interpreter *I, td_value self, td_value *arguments) {
+  return fold(I, self, arguments, difference);
+}
 static td_value set_symmetric_difference(td_interpreter *I, td_value self, td_value *arguments) {
   return symmetric_difference(I, as_set(self), arguments[0]);
 }
@@ -536,8 +555,12 @@ static td_value relation(td_interpreter *I, td_value self, td_value other, int c
   return result;
 }
 
-static td_value set_issubset(td_interpreter *I, td_value self, td_value *arguments) { return relation(I, self, arguments[0], TD_COMPARE_LESS_EQUAL); }
-static td_value set_issuperset(td_interpreter *I, td_value self, td_value *arguments) { return relation(I, self, arguments[0], TD_COMPARE_GREATER_EQUAL); }
+static td_value set_issubset(td_interpreter *I, td_value self, td_value *arguments) {
+  return relation(I, self, arguments[0], TD_COMPARE_LESS_EQUAL);
+}
+static td_value set_issuperset(td_interpreter *I, td_value self, td_value *arguments) {
+  return relation(I, self, arguments[0], TD_COMPARE_GREATER_EQUAL);
+}
 static td_value set_isdisjoint(td_interpreter *I, td_value self, td_value *arguments) {
   td_value common = intersection(I, as_set(self), arguments[0]);
   bool none = !td_is_nil(common) && as_set(common)->count == 0;
@@ -556,21 +579,34 @@ static const td_method methods[] = {
     {"update", "(*others)", set_update, "Adds the items of all others; as |=."},
     {"intersection_update", "(*others)", set_intersection_update, "Keeps the items that are in all others; as &=."},
     {"difference_update", "(*others)", set_difference_update, "Removes the items of all others; as -=."},
-    {"symmetric_difference_update", "(other, /)", set_symmetric_update, "Keeps the items that are in one of the two only; as ^=."},
+    {"symmetric_difference_update", "(other, /)", set_symmetric_update,
+     "Keeps the items that are in one of the two only; as ^=."},
     {"union", "(*others)", set_union, "A new set of the items of this one and all others; as |.\n>>> {1}.union([2])"},
-    {"intersection", "(*others)", set_intersection, "A new set of the items that are in all; as &.\n>>> {1, 2}.intersection([2])"},
-    {"difference", "(*others)", set_difference, "A new set of the items that are in none of the others; as -.\n>>> {1, 2}.difference([2])"},
-    {"symmetric_difference", "(other, /)", set_symmetric_difference, "A new set of the items that are in one of the two only; as ^."},
+    {"intersection", "(*others)", set_intersection,
+     "A new set of the items that are in all; as &.\n>>> {1, 2}.intersection([2])"},
+    {"difference", "(*others)", set_difference,
+     "A new set of the items that are in none of the others; as -.\n>>> {1, 2}.difference([2])"},
+    {"symmetric_difference", "(other, /)", set_symmetric_difference,
+     "A new set of the items that are in one of the two only; as ^."},
     {"issubset", "(other, /)", set_issubset, "Whether all items are in other."},
     {"issuperset", "(other, /)", set_issuperset, "Whether all items of other are in this set."},
     {"isdisjoint", "(other, /)", set_isdisjoint, "Whether no item is in other."},
     {NULL, NULL, NULL, NULL}};
 
-const td_type td_set_type = {
-    .name = "set", .size = sizeof(td_set), .release = set_release, .visit = set_visit, .clear = set_release, .repr = set_repr,
-    .length = set_length, .iterate = set_iterate, .contains = set_contains, .binary = set_binary, .in_place = set_in_place,
-    .compare = set_compare, .methods = methods,
-    .doc = "set(iterable=()): different values without an order.\n>>> set(\"aab\")"};
+const td_type td_set_type = {.name = "set",
+                             .size = sizeof(td_set),
+                             .release = set_release,
+                             .visit = set_visit,
+                             .clear = set_release,
+                             .repr = set_repr,
+                             .length = set_length,
+                             .iterate = set_iterate,
+                             .contains = set_contains,
+                             .binary = set_binary,
+                             .in_place = set_in_place,
+                             .compare = set_compare,
+                             .methods = methods,
+                             .doc = "set(iterable=()): different values without an order.\n>>> set(\"aab\")"};
 
 // ---- iterator ----
 static void iterator_release(td_object *object) {
@@ -603,6 +639,11 @@ static td_value iterator_self(td_interpreter *I, td_value v) {
   return td_ref(v);
 }
 
-const td_type td_set_iterator_type = {
-    .name = "set_iterator", .size = sizeof(set_iterator), .release = iterator_release, .visit = iterator_visit, .clear = iterator_release,
-    .iterate = iterator_self, .next = iterator_next, .doc = "What a for loop over a set asks for elements."};
+const td_type td_set_iterator_type = {.name = "set_iterator",
+                                      .size = sizeof(set_iterator),
+                                      .release = iterator_release,
+                                      .visit = iterator_visit,
+                                      .clear = iterator_release,
+                                      .iterate = iterator_self,
+                                      .next = iterator_next,
+                                      .doc = "What a for loop over a set asks for elements."};

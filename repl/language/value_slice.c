@@ -1,4 +1,5 @@
-// slice, and what indices of all sequences have in common: negative ones count from the end, bounds of slices are clipped.
+// slice, and what indices of all sequences have in common: negative ones count from the end, bounds of slices are
+// clipped.
 #include "repl/language/builtins.h"
 
 td_value td_slice_new(td_interpreter *I, td_value start, td_value stop, td_value step) {
@@ -20,8 +21,9 @@ bool td_index_resolve(td_interpreter *I, td_value key, int64_t length, const cha
   }
   if (!ok) {
     bool text = !strcmp(what, "string");
-    td_raise(I, TD_CLASS_TYPE_ERROR, text ? "%s indices must be integers, not '%s'" : "%s indices must be integers or slices, not %s",
-             what, td_type_name(I, key));
+    td_raise(I, TD_CLASS_TYPE_ERROR,
+             text ? "%s indices must be integers, not '%s'" : "%s indices must be integers or slices, not %s", what,
+             td_type_name(I, key));
     return false;
   }
   int64_t given = *index;
@@ -29,7 +31,9 @@ bool td_index_resolve(td_interpreter *I, td_value key, int64_t length, const cha
   if (*index >= 0 && *index < length) return true;
   td_raise(I, TD_CLASS_INDEX_ERROR, "%s index out of range", strcmp(what, "range") ? what : "range object");
   if (length == 0) td_raise_hint(I, "it is empty");
-  else td_raise_hint(I, "index %lld, but the length is %lld: 0 to %lld, or -%lld to -1", (long long)given, (long long)length, (long long)length - 1, (long long)length);
+  else
+    td_raise_hint(I, "index %lld, but the length is %lld: 0 to %lld, or -%lld to -1", (long long)given,
+                  (long long)length, (long long)length - 1, (long long)length);
   return false;
 }
 
@@ -67,10 +71,13 @@ bool td_slice_resolve(td_interpreter *I, td_value v, int64_t length, int64_t *st
   if (*step < -INT64_MAX) *step = -INT64_MAX;
   bool forward = *step > 0;
   int64_t low = forward ? 0 : -1, high = forward ? length : length - 1, stop;
-  if (!bound(I, slice->start, forward ? 0 : INT64_MAX, start) || !bound(I, slice->stop, forward ? INT64_MAX : INT64_MIN, &stop)) return false;
+  if (!bound(I, slice->start, forward ? 0 : INT64_MAX, start) ||
+      !bound(I, slice->stop, forward ? INT64_MAX : INT64_MIN, &stop))
+    return false;
   *start = clip(*start, length, low, high);
   stop = clip(stop, length, low, high);
-  *count = forward ? (stop > *start ? (stop - *start - 1) / *step + 1 : 0) : (*start > stop ? (*start - stop - 1) / -*step + 1 : 0);
+  *count = forward ? (stop > *start ? (stop - *start - 1) / *step + 1 : 0)
+                   : (*start > stop ? (*start - stop - 1) / -*step + 1 : 0);
   return true;
 }
 
@@ -141,10 +148,18 @@ static td_value slice_indices(td_interpreter *I, td_value self, td_value *argume
 }
 
 static const td_method methods[] = {
-    {"indices", "(length, /)", slice_indices, "start, stop and step that this slice has for a sequence of that length.\n>>> slice(None, None, -1).indices(4)"},
+    {"indices", "(length, /)", slice_indices,
+     "start, stop and step that this slice has for a sequence of that length.\n>>> slice(None, None, -1).indices(4)"},
     {NULL, NULL, NULL, NULL}};
 
 const td_type td_slice_type = {
-    .name = "slice", .size = sizeof(td_slice), .release = slice_release, .visit = slice_visit, .clear = slice_release, .repr = slice_repr,
-    .attribute = slice_attribute, .compare = slice_compare, .methods = methods,
+    .name = "slice",
+    .size = sizeof(td_slice),
+    .release = slice_release,
+    .visit = slice_visit,
+    .clear = slice_release,
+    .repr = slice_repr,
+    .attribute = slice_attribute,
+    .compare = slice_compare,
+    .methods = methods,
     .doc = "slice(start, stop, step=None): what x[start:stop:step] hands to x.\n>>> slice(1, 5)"};

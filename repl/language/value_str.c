@@ -1,5 +1,6 @@
-// str: immutable UTF-8 with its hash and its number of characters kept. A sole, not interned str may grow in place, which
-// makes s += t linear. Indices count characters: at once where all are ASCII, by walking from the nearer end otherwise.
+// str: immutable UTF-8 with its hash and its number of characters kept. A sole, not interned str may grow in place,
+// which makes s += t linear. Indices count characters: at once where all are ASCII, by walking from the nearer end
+// otherwise.
 #include <stddef.h>
 
 #include "repl/language/builtins.h"
@@ -58,7 +59,8 @@ static int valid_size(const unsigned char *b, size_t left) {
   if (!size || (size_t)size > left) return 0;
   for (int i = 1; i < size; i++)
     if ((b[i] & 0xC0) != 0x80) return 0;
-  if ((b[0] == 0xE0 && b[1] < 0xA0) || (b[0] == 0xED && b[1] >= 0xA0) || (b[0] == 0xF0 && b[1] < 0x90) || (b[0] == 0xF4 && b[1] >= 0x90))
+  if ((b[0] == 0xE0 && b[1] < 0xA0) || (b[0] == 0xED && b[1] >= 0xA0) || (b[0] == 0xF0 && b[1] < 0x90) ||
+      (b[0] == 0xF4 && b[1] >= 0x90))
     return 0;
   return size;
 }
@@ -137,7 +139,8 @@ td_str *td_str_part(td_interpreter *I, td_str *s, size_t begin, size_t end) {
   }
   size_t length = end - begin;
   if (length == 1) return td_str_character(I, s->data + begin);
-  return str_copy(I, s->data + begin, length, td_str_is_ascii(s) ? length : (size_t)td_utf8_count(s->data + begin, length));
+  return str_copy(I, s->data + begin, length,
+                  td_str_is_ascii(s) ? length : (size_t)td_utf8_count(s->data + begin, length));
 }
 
 static td_value refuse_concatenation(td_interpreter *I, td_value other) {
@@ -158,7 +161,8 @@ td_value td_str_append(td_interpreter *I, td_value left, td_value right) {
     grown = a;
   } else {
     size_t capacity = length < UINT32_MAX / 2 ? length * 2 + 24 : length;
-    if (capacity >= UINT32_MAX) td_raise(I, TD_CLASS_MEMORY_ERROR, "a str of %zu bytes is too large: 4294967294 are the limit", length);
+    if (capacity >= UINT32_MAX)
+      td_raise(I, TD_CLASS_MEMORY_ERROR, "a str of %zu bytes is too large: 4294967294 are the limit", length);
     else if (!(grown = td_memory_resize(a, offsetof(td_str, data) + capacity + 1))) td_raise_memory(I);
     if (grown) grown->capacity = (uint32_t)capacity;
   }
@@ -186,8 +190,9 @@ size_t td_str_offset(const td_str *s, int64_t character) {
     return offset;
   }
   offset = s->length;
-  for (int64_t back = s->characters - character; back > 0; back--)
-    do offset--; while (((unsigned char)s->data[offset] & 0xC0) == 0x80);
+  for (int64_t back = s->characters - character; back > 0; back--) do
+      offset--;
+    while (((unsigned char)s->data[offset] & 0xC0) == 0x80);
   return offset;
 }
 
@@ -208,8 +213,9 @@ static td_value str_slice(td_interpreter *I, td_str *s, td_value key) {
     td_text_add_bytes(&text, s->data + offset, (size_t)td_utf8_size((unsigned char)s->data[offset]));
     if (i + 1 == count) break;
     for (int64_t j = 0; j < step; j++) offset += (size_t)td_utf8_size((unsigned char)s->data[offset]);
-    for (int64_t j = 0; j > step; j--)
-      do offset--; while (((unsigned char)s->data[offset] & 0xC0) == 0x80);
+    for (int64_t j = 0; j > step; j--) do
+        offset--;
+      while (((unsigned char)s->data[offset] & 0xC0) == 0x80);
   }
   return td_from(td_str_take(I, &text));
 }
@@ -250,15 +256,17 @@ static td_value str_repeat(td_interpreter *I, td_str *s, int64_t count) {
     memset(result->data, s->data[0], length);
   } else { // what is there already is copied behind itself, twice as much each time
     memcpy(result->data, s->data, s->length);
-    for (size_t done = s->length; done < length; done *= 2) memcpy(result->data + done, result->data, done < length - done ? done : length - done);
+    for (size_t done = s->length; done < length; done *= 2)
+      memcpy(result->data + done, result->data, done < length - done ? done : length - done);
   }
   result->characters = s->characters * (uint32_t)count;
   return td_from(result);
 }
 
 bool td_passes_on(td_value other) {
-  return other.tag == TD_TAG_OBJECT && other.o->type->binary && other.o->type != &td_str_type && other.o->type != &td_list_type &&
-         other.o->type != &td_tuple_type && other.o->type != &td_dict_type && other.o->type != &td_set_type;
+  return other.tag == TD_TAG_OBJECT && other.o->type->binary && other.o->type != &td_str_type &&
+         other.o->type != &td_list_type && other.o->type != &td_tuple_type && other.o->type != &td_dict_type &&
+         other.o->type != &td_set_type;
 }
 
 td_value td_repeat_refused(td_interpreter *I, td_value count) {
@@ -286,14 +294,15 @@ static td_value str_compare(td_interpreter *I, int comparison, td_value a, td_va
   td_str *x = td_as_str(a), *y = td_as_str(b);
   if (comparison == TD_COMPARE_EQUAL) return td_bool(td_str_equal(x, y));
   if (comparison == TD_COMPARE_NOT_EQUAL) return td_bool(!td_str_equal(x, y));
-  int order = memcmp(x->data, y->data, x->length < y->length ? x->length : y->length); // UTF-8 keeps the order of code points
+  int order =
+      memcmp(x->data, y->data, x->length < y->length ? x->length : y->length); // UTF-8 keeps the order of code points
   if (order == 0) order = (x->length > y->length) - (x->length < y->length);
   switch (comparison) {
-    case TD_COMPARE_LESS: return td_bool(order < 0);
-    case TD_COMPARE_LESS_EQUAL: return td_bool(order <= 0);
-    case TD_COMPARE_GREATER: return td_bool(order > 0);
-    case TD_COMPARE_GREATER_EQUAL: return td_bool(order >= 0);
-    default: return TD_NOT_IMPLEMENTED;
+  case TD_COMPARE_LESS: return td_bool(order < 0);
+  case TD_COMPARE_LESS_EQUAL: return td_bool(order <= 0);
+  case TD_COMPARE_GREATER: return td_bool(order > 0);
+  case TD_COMPARE_GREATER_EQUAL: return td_bool(order >= 0);
+  default: return TD_NOT_IMPLEMENTED;
   }
 }
 
@@ -305,7 +314,8 @@ static bool str_hash(td_interpreter *I, td_value v, uint64_t *hash) {
 
 // ---- printing ----
 static void add_escape(td_text *text, uint32_t code) {
-  if (code == '\n' || code == '\r' || code == '\t') td_text_print(text, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
+  if (code == '\n' || code == '\r' || code == '\t')
+    td_text_print(text, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
   else if (code < 0x100) td_text_print(text, "\\x%02x", code);
   else td_text_print(text, code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
 }
@@ -365,10 +375,22 @@ static bool str_print(td_interpreter *I, td_value v, td_text *text) {
 static bool str_format(td_interpreter *I, td_value v, const char *text, td_text *out) {
   td_format_spec spec;
   if (!*text) return str_print(I, v, out);
-  return td_format_parse(I, text, "str", &spec) && td_format_str(I, td_as_str(v)->data, td_as_str(v)->length, &spec, out);
+  return td_format_parse(I, text, "str", &spec) &&
+         td_format_str(I, td_as_str(v)->data, td_as_str(v)->length, &spec, out);
 }
 
 const td_type td_str_type = {
-    .name = "str", .size = sizeof(td_str), .repr = str_repr, .print = str_print, .format = str_format, .item = str_item, .length = str_length,
-    .iterate = str_iterate, .contains = str_contains, .binary = str_binary, .compare = str_compare, .hash = str_hash, .methods = td_str_methods,
+    .name = "str",
+    .size = sizeof(td_str),
+    .repr = str_repr,
+    .print = str_print,
+    .format = str_format,
+    .item = str_item,
+    .length = str_length,
+    .iterate = str_iterate,
+    .contains = str_contains,
+    .binary = str_binary,
+    .compare = str_compare,
+    .hash = str_hash,
+    .methods = td_str_methods,
     .doc = "str(x=''): text of Unicode characters; str(x) gives the printed form of x.\n>>> str(1.5)"};

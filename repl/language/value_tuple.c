@@ -6,7 +6,8 @@
 
 td_tuple *td_tuple_new(td_interpreter *I, int64_t count) {
   size_t bytes;
-  if (count < 0 || __builtin_mul_overflow((size_t)count, sizeof(td_value), &bytes) || __builtin_add_overflow(bytes, sizeof(td_tuple), &bytes)) {
+  if (count < 0 || __builtin_mul_overflow((size_t)count, sizeof(td_value), &bytes) ||
+      __builtin_add_overflow(bytes, sizeof(td_tuple), &bytes)) {
     td_raise_memory(I);
     return NULL;
   }
@@ -79,7 +80,9 @@ static void tuple_visit(td_object *object, td_visitor *visit, void *argument) {
 
 // ---- lists and tuples alike ----
 static int64_t count_of(td_value v) { return td_is(v, &td_list_type) ? td_as_list(v)->count : td_as_tuple(v)->count; }
-static td_value item_of(td_value v, int64_t i) { return td_is(v, &td_list_type) ? td_as_list(v)->items[i] : td_as_tuple(v)->items[i]; }
+static td_value item_of(td_value v, int64_t i) {
+  return td_is(v, &td_list_type) ? td_as_list(v)->items[i] : td_as_tuple(v)->items[i];
+}
 
 bool td_sequence_repr(td_interpreter *I, td_value v, const char *open, const char *close, td_text *text) {
   if (v.o->flags & TD_OBJECT_REPR) {
@@ -103,12 +106,12 @@ bool td_sequence_repr(td_interpreter *I, td_value v, const char *open, const cha
 
 static td_value by_length(int comparison, int64_t a, int64_t b) {
   switch (comparison) {
-    case TD_COMPARE_EQUAL: return td_bool(a == b);
-    case TD_COMPARE_NOT_EQUAL: return td_bool(a != b);
-    case TD_COMPARE_LESS: return td_bool(a < b);
-    case TD_COMPARE_LESS_EQUAL: return td_bool(a <= b);
-    case TD_COMPARE_GREATER: return td_bool(a > b);
-    default: return td_bool(a >= b);
+  case TD_COMPARE_EQUAL: return td_bool(a == b);
+  case TD_COMPARE_NOT_EQUAL: return td_bool(a != b);
+  case TD_COMPARE_LESS: return td_bool(a < b);
+  case TD_COMPARE_LESS_EQUAL: return td_bool(a <= b);
+  case TD_COMPARE_GREATER: return td_bool(a > b);
+  default: return td_bool(a >= b);
   }
 }
 
@@ -121,7 +124,8 @@ td_value td_sequence_compare(td_interpreter *I, int comparison, td_value a, td_v
     int equal = td_equal_values(I, x, y);
     td_value result = TD_NIL;
     bool gone = i >= count_of(a) || i >= count_of(b); // the comparison shortened a list
-    if (equal == 0 && !gone) result = equality ? td_bool(comparison == TD_COMPARE_NOT_EQUAL) : td_compare(I, comparison, x, y);
+    if (equal == 0 && !gone)
+      result = equality ? td_bool(comparison == TD_COMPARE_NOT_EQUAL) : td_compare(I, comparison, x, y);
     td_unref(x);
     td_unref(y);
     if (equal == 0 && gone) break;
@@ -144,7 +148,8 @@ static td_value tuple_slice(td_interpreter *I, td_value v, td_value key) {
 static td_value tuple_item(td_interpreter *I, td_value v, td_value key) {
   if (td_is(key, &td_slice_type)) return tuple_slice(I, v, key);
   int64_t index;
-  return td_index_resolve(I, key, td_as_tuple(v)->count, "tuple", &index) ? td_ref(td_as_tuple(v)->items[index]) : TD_NIL;
+  return td_index_resolve(I, key, td_as_tuple(v)->count, "tuple", &index) ? td_ref(td_as_tuple(v)->items[index])
+                                                                          : TD_NIL;
 }
 
 static int64_t tuple_length(td_interpreter *I, td_value v) {
@@ -190,12 +195,14 @@ static td_value tuple_binary(td_interpreter *I, int op, td_value a, td_value b) 
   if (x->count == 0) return td_ref(b);
   if (y->count == 0) return td_ref(a);
   td_tuple *result = td_tuple_new(I, x->count + y->count);
-  for (int64_t i = 0; result && i < result->count; i++) result->items[i] = td_ref(i < x->count ? x->items[i] : y->items[i - x->count]);
+  for (int64_t i = 0; result && i < result->count; i++)
+    result->items[i] = td_ref(i < x->count ? x->items[i] : y->items[i - x->count]);
   return td_from(result);
 }
 
 static td_value tuple_compare(td_interpreter *I, int comparison, td_value a, td_value b) {
-  return td_is(a, &td_tuple_type) && td_is(b, &td_tuple_type) ? td_sequence_compare(I, comparison, a, b) : TD_NOT_IMPLEMENTED;
+  return td_is(a, &td_tuple_type) && td_is(b, &td_tuple_type) ? td_sequence_compare(I, comparison, a, b)
+                                                              : TD_NOT_IMPLEMENTED;
 }
 
 static bool tuple_hash(td_interpreter *I, td_value v, uint64_t *hash) { // Python's mixing, after xxHash
@@ -244,11 +251,23 @@ static td_value tuple_index(td_interpreter *I, td_value self, td_value *argument
 
 static const td_method methods[] = {
     {"count", "(value, /)", tuple_count, "How many items are equal to value.\n>>> (1, 2, 1).count(1)"},
-    {"index", "(value, start=None, stop=None, /)", tuple_index, "Position of the first item equal to value; ValueError if there is none.\n>>> (4, 5).index(5)"},
+    {"index", "(value, start=None, stop=None, /)", tuple_index,
+     "Position of the first item equal to value; ValueError if there is none.\n>>> (4, 5).index(5)"},
     {NULL, NULL, NULL, NULL}};
 
 const td_type td_tuple_type = {
-    .name = "tuple", .size = sizeof(td_tuple), .release = tuple_release, .visit = tuple_visit, .clear = tuple_release, .repr = tuple_repr,
-    .item = tuple_item, .length = tuple_length, .iterate = tuple_iterate, .contains = tuple_contains, .binary = tuple_binary,
-    .compare = tuple_compare, .hash = tuple_hash, .methods = methods,
+    .name = "tuple",
+    .size = sizeof(td_tuple),
+    .release = tuple_release,
+    .visit = tuple_visit,
+    .clear = tuple_release,
+    .repr = tuple_repr,
+    .item = tuple_item,
+    .length = tuple_length,
+    .iterate = tuple_iterate,
+    .contains = tuple_contains,
+    .binary = tuple_binary,
+    .compare = tuple_compare,
+    .hash = tuple_hash,
+    .methods = methods,
     .doc = "tuple(iterable=()): values in a fixed order that can't be changed.\n>>> tuple(\"ab\")"};

@@ -1,6 +1,6 @@
-// Builtin types and functions from C: what the API promises about ownership, order and failure, what only this language
-// does (64-bit ints, refusals), deep and self-holding structures, and every allocation failing in turn. What Python does
-// as well is in tests/language/python/values.
+// Builtin types and functions from C: what the API promises about ownership, order and failure, what only this
+// language does (64-bit ints, refusals), deep and self-holding structures, and every allocation failing in turn. What
+// Python does as well is in tests/language/python/values.
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -41,13 +41,16 @@ static td_run_result run(const char *code) {
   return td_run(interpreter, interpreter->main, code, strlen(code), &options);
 }
 
-typedef struct row { const char *code, *expected; } row; // what it prints, or the first line of its error
+typedef struct row {
+  const char *code, *expected;
+} row; // what it prints, or the first line of its error
 
 static void check_rows(const row *rows, int count) {
   for (int i = 0; i < count; i++) {
     td_run_result result = run(rows[i].code);
     const char *got = result == TD_RUN_DONE ? printed.data : error.data;
-    ck_assert_msg(got && strcmp(got, rows[i].expected) == 0, "%s\n  printed  %s\n  expected %s", rows[i].code, got ? got : "nothing", rows[i].expected);
+    ck_assert_msg(got && strcmp(got, rows[i].expected) == 0, "%s\n  printed  %s\n  expected %s", rows[i].code,
+                  got ? got : "nothing", rows[i].expected);
   }
 }
 #define CHECK_ROWS(rows) check_rows(rows, (int)(sizeof(rows) / sizeof *(rows)))
@@ -55,24 +58,37 @@ static void check_rows(const row *rows, int count) {
 // ---- what only this language does ----
 START_TEST(ints_have_64_bits) {
   static const row rows[] = {
-      {"9223372036854775807 + 1", "error: OverflowError: integer overflow: 9223372036854775807 + 1 doesn't fit in 64 bits"},
-      {"-9223372036854775807 - 2", "error: OverflowError: integer overflow: -9223372036854775807 - 2 doesn't fit in 64 bits"},
-      {"3037000500 * 3037000500", "error: OverflowError: integer overflow: 3037000500 * 3037000500 doesn't fit in 64 bits"},
+      {"9223372036854775807 + 1",
+       "error: OverflowError: integer overflow: 9223372036854775807 + 1 doesn't fit in 64 bits"},
+      {"-9223372036854775807 - 2",
+       "error: OverflowError: integer overflow: -9223372036854775807 - 2 doesn't fit in 64 bits"},
+      {"3037000500 * 3037000500",
+       "error: OverflowError: integer overflow: 3037000500 * 3037000500 doesn't fit in 64 bits"},
       {"2 ** 63", "error: OverflowError: integer overflow: 2 ** 63 doesn't fit in 64 bits"},
       {"1 << 63", "error: OverflowError: integer overflow: 1 << 63 doesn't fit in 64 bits"},
-      {"x = -9223372036854775807 - 1; x // -1", "error: OverflowError: integer overflow: -9223372036854775808 // -1 doesn't fit in 64 bits"},
-      {"x = -9223372036854775807 - 1; print(x % -1, x // 1, abs(x + 1))", "0 -9223372036854775808 9223372036854775807\n"},
-      {"x = -9223372036854775807 - 1; abs(x)", "error: OverflowError: integer overflow: 0 - -9223372036854775808 doesn't fit in 64 bits"},
+      {"x = -9223372036854775807 - 1; x // -1",
+       "error: OverflowError: integer overflow: -9223372036854775808 // -1 doesn't fit in 64 bits"},
+      {"x = -9223372036854775807 - 1; print(x % -1, x // 1, abs(x + 1))",
+       "0 -9223372036854775808 9223372036854775807\n"},
+      {"x = -9223372036854775807 - 1; abs(x)",
+       "error: OverflowError: integer overflow: 0 - -9223372036854775808 doesn't fit in 64 bits"},
       {"int(1e30)", "error: OverflowError: integer overflow: 1e+30 doesn't fit in 64 bits"},
-      {"int('9' * 30)", "error: OverflowError: integer overflow: '999999999999999999999999999999' doesn't fit in 64 bits"},
+      {"int('9' * 30)",
+       "error: OverflowError: integer overflow: '999999999999999999999999999999' doesn't fit in 64 bits"},
       {"sum([9223372036854775807, 1])", "error: OverflowError: integer overflow: the sum doesn't fit in 64 bits"},
-      {"print((-3) ** 39, (-2) ** 63, 7 ** 22, 0 ** 1000, (-1) ** 1001)", "-4052555153018976267 -9223372036854775808 3909821048582988049 0 -1\n"},
-      {"import math; math.factorial(21)", "error: OverflowError: integer overflow: the result of factorial() doesn't fit in 64 bits"},
-      {"import math; print(math.comb(66, 33), math.factorial(20), math.isqrt(9223372036854775807))", "7219428434016265740 2432902008176640000 3037000499\n"},
-      {"print(pow(3, 9223372036854775807, 1000000007), pow(2, 62, -9223372036854775807))", "123764908 -4611686018427387903\n"},
-      {"round(9223372036854775807, -1)", "error: OverflowError: integer overflow: the rounded value doesn't fit in 64 bits"},
+      {"print((-3) ** 39, (-2) ** 63, 7 ** 22, 0 ** 1000, (-1) ** 1001)",
+       "-4052555153018976267 -9223372036854775808 3909821048582988049 0 -1\n"},
+      {"import math; math.factorial(21)",
+       "error: OverflowError: integer overflow: the result of factorial() doesn't fit in 64 bits"},
+      {"import math; print(math.comb(66, 33), math.factorial(20), math.isqrt(9223372036854775807))",
+       "7219428434016265740 2432902008176640000 3037000499\n"},
+      {"print(pow(3, 9223372036854775807, 1000000007), pow(2, 62, -9223372036854775807))",
+       "123764908 -4611686018427387903\n"},
+      {"round(9223372036854775807, -1)",
+       "error: OverflowError: integer overflow: the rounded value doesn't fit in 64 bits"},
       {"(-8) ** 0.5", "error: ValueError: negative number cannot be raised to a fractional power"},
-      {"for i, x in enumerate('ab', 9223372036854775807): pass", "error: OverflowError: integer overflow: enumerate counts past 64 bits"},
+      {"for i, x in enumerate('ab', 9223372036854775807): pass",
+       "error: OverflowError: integer overflow: enumerate counts past 64 bits"},
   };
   CHECK_ROWS(rows);
 }
@@ -101,10 +117,13 @@ START_TEST(deep_and_self_holding_structures) {
       {"d = {}; d[1] = d; d[2] = d.items(); print(len(repr(d)) > 0)", "True\n"},
       {"t = ([],); t[0].append(t); print(t)", "([(...)],)\n"},
       {"x.clear(); d.clear(); t[0].clear(); print(x, d, t)", "[] {} ([],)\n"},
-      {"n = []\nfor i in range(200000): n = [n]\nm = []\nfor i in range(200000): m = [m]\nt = ()\nfor i in range(200000): t = (t,)\nprint(len(n))", "1\n"},
+      {"n = []\nfor i in range(200000): n = [n]\nm = []\nfor i in range(200000): m = [m]\nt = ()\nfor i in "
+       "range(200000): t = (t,)\nprint(len(n))",
+       "1\n"},
   };
   CHECK_ROWS(rows);
-  static const char *const deep[] = {"repr(n)", "n == m", "n < m", "hash(t)", "str({1: n})", "{t}", "'%s' % n", "f'{n}'", "sorted([n, m])"};
+  static const char *const deep[] = {"repr(n)", "n == m",   "n < m",  "hash(t)",       "str({1: n})",
+                                     "{t}",     "'%s' % n", "f'{n}'", "sorted([n, m])"};
   for (size_t i = 0; i < sizeof deep / sizeof *deep; i++) {
     ck_assert_int_eq(run(deep[i]), TD_RUN_FAILED);
     ck_assert_msg(strstr(error.data, "RecursionError"), "%s: %s", deep[i], error.data);
@@ -160,7 +179,8 @@ START_TEST(dicts_against_a_plain_table) {
   int64_t expected = 0, count = 0;
   td_value key, value;
   for (int i = 0; i < KEYS; i++) expected += values[i] >= 0;
-  for (int64_t position = 0; td_dict_next(dict, &position, &key, &value); count++) ck_assert_int_eq(value.tag, TD_TAG_INT);
+  for (int64_t position = 0; td_dict_next(dict, &position, &key, &value); count++)
+    ck_assert_int_eq(value.tag, TD_TAG_INT);
   ck_assert_int_eq(count, expected);
   ck_assert_int_eq(dict->count, expected);
   td_unref(td_from(dict));
@@ -187,7 +207,8 @@ static int stable_order(const int64_t *keys, const td_value *items, int64_t coun
 
 START_TEST(sorting_is_stable) {
   enum { COUNT = 5000 };
-  static const char setup[] = "table = [(i * 7919 % 1000) if i % 3000 < 2000 else i for i in range(5000)]\nkey = lambda i: table[i]";
+  static const char setup[] =
+      "table = [(i * 7919 % 1000) if i % 3000 < 2000 else i for i in range(5000)]\nkey = lambda i: table[i]";
   ck_assert_int_eq(run(setup), TD_RUN_DONE);
   td_str *name = td_str_intern(interpreter, "key", 3);
   td_value key = td_module_get(interpreter->main, name), items[COUNT];
@@ -205,8 +226,11 @@ END_TEST
 START_TEST(sorting_keeps_values_on_an_exception) {
   static const row rows[] = {
       {"x = [3, 1, 'a', 2] * 50; y = x.copy()\ntry: x.sort()\nexcept TypeError: print(x == y)", "True\n"},
-      {"x = list(range(100)); y = x.copy()\ntry: x.sort(key=lambda v: 1 // (50 - v), reverse=True)\nexcept ZeroDivisionError: print(x == y)", "True\n"},
-      {"x = [2, 1]\ntry: x.sort(key=lambda v: x.append(v) or v)\nexcept ValueError as e: print(e, x)", "list modified during sort [1, 2]\n"},
+      {"x = list(range(100)); y = x.copy()\ntry: x.sort(key=lambda v: 1 // (50 - v), reverse=True)\nexcept "
+       "ZeroDivisionError: print(x == y)",
+       "True\n"},
+      {"x = [2, 1]\ntry: x.sort(key=lambda v: x.append(v) or v)\nexcept ValueError as e: print(e, x)",
+       "list modified during sort [1, 2]\n"},
   };
   CHECK_ROWS(rows);
 }
@@ -214,17 +238,23 @@ END_TEST
 
 // ---- every allocation fails once ----
 static const char work[] =
-    "a = [1, 2, 3]; a.append(4); a.extend((5, 6)); a[1:3] = 'xyz'; del a[::2]; a *= 3; b = a + a; c = a * 2; d = a[::-1]\n"
-    "x = [3, 1, 2]; x.sort(key=lambda v: -v, reverse=True); y = sorted('hello', key=ord); z = sorted(range(40), key=str)\n"
+    "a = [1, 2, 3]; a.append(4); a.extend((5, 6)); a[1:3] = 'xyz'; del a[::2]; a *= 3; b = a + a; c = a * 2; d = "
+    "a[::-1]\n"
+    "x = [3, 1, 2]; x.sort(key=lambda v: -v, reverse=True); y = sorted('hello', key=ord); z = sorted(range(40), "
+    "key=str)\n"
     "s = 'abc' + 'def'; s += 'y' * 50; s = s.upper().title().replace('a', 'bb'); p = s.split('b'); q = '-'.join(p)\n"
-    "u = '%s %d %5.2f %r' % ('a', 1, 2.5, 'e'); w = '{} {x!r:>5}'.format([1], x='q'); g = 'h\xC3\xA9llo'; h = g[::-1] + g[1]\n"
+    "u = '%s %d %5.2f %r' % ('a', 1, 2.5, 'e'); w = '{} {x!r:>5}'.format([1], x='q'); g = 'h\xC3\xA9llo'; h = g[::-1] "
+    "+ g[1]\n"
     "l = {}\n"
     "for n in range(40): l[n] = n; l[str(n)] = n\n"
     "m = l.copy(); m.update(a=1); m |= {1: 2}; o = list(l.items())[:3]; m.pop(1); m.popitem(); m.setdefault('zz', [])\n"
     "e = set(range(30)); e |= {99}; f = e - {1} | {2} & {3} ^ {4}; e.difference_update([1, 2]); str(e)\n"
-    "k = list(zip([1], 'a', (3,))) + list(enumerate('ab')) + list(map(abs, [-1])) + list(filter(None, [0, 1])) + list(reversed([1, 2]))\n"
-    "(1, 2) + (3,) * 2; repr([a, {1: 2}, {3}, ()]); range(10)[2:5]; (0.5).hex(); min([3, 1], key=lambda v: v); ascii('\xC3\xA9')\n"
-    "format(3.5, '010.3f'); dir([]); vars(); isinstance(1, (int, str)); {1: 2}.keys() & {1}; print('out', a, sep='-')\n";
+    "k = list(zip([1], 'a', (3,))) + list(enumerate('ab')) + list(map(abs, [-1])) + list(filter(None, [0, 1])) + "
+    "list(reversed([1, 2]))\n"
+    "(1, 2) + (3,) * 2; repr([a, {1: 2}, {3}, ()]); range(10)[2:5]; (0.5).hex(); min([3, 1], key=lambda v: v); "
+    "ascii('\xC3\xA9')\n"
+    "format(3.5, '010.3f'); dir([]); vars(); isinstance(1, (int, str)); {1: 2}.keys() & {1}; print('out', a, "
+    "sep='-')\n";
 
 START_TEST(memory_failures) {
   bool whole = false;
@@ -235,7 +265,9 @@ START_TEST(memory_failures) {
     td_memory_fail(0, false);
     whole = td_memory_count() - before < nth;
     if (whole) ck_assert_int_eq(result, TD_RUN_DONE);
-    if (result == TD_RUN_FAILED) ck_assert_msg(error.data && strstr(error.data, "emory"), "%lld: %s", (long long)nth, error.data ? error.data : "");
+    if (result == TD_RUN_FAILED)
+      ck_assert_msg(error.data && strstr(error.data, "emory"), "%lld: %s", (long long)nth,
+                    error.data ? error.data : "");
     finish(); // counts what is live
     start();
   }
