@@ -3,6 +3,7 @@
 //  1. base[0..count) on the value stack belongs to the callee, which releases it and puts the stack back at base.
 //  2. A callee is held by whoever calls it until it has returned.
 //  3. Depth is bounded by depth_limit, by the value stack and by the address that the C stack may reach.
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/base/memory.h"
@@ -189,8 +190,11 @@ static td_value builtin_bound(td_interpreter *I, const td_builtin *builtin, td_v
   td_arguments arguments = { .count = count, .keyword_count = keyword_count, .values = base, .keywords = keywords, .node = I->frame->call };
   td_value *slots = base + count + keyword_count;
   int32_t total = s->positional + s->keyword_only + s->star + s->double_star;
+  char name[96];
+  const char *type = builtin->method_of ? builtin->method_of->name : "", *dot = *type ? "." : "";
+  snprintf(name, sizeof name, "%s%s%s", type, dot, builtin->row->name);
   I->stack_top = slots;
-  if (!td_stack_room(I, total) || !td_bind(I, builtin->row->name, s, &arguments, slots)) return TD_NIL;
+  if (!td_stack_room(I, total) || !td_bind(I, name, s, &arguments, slots)) return TD_NIL;
   I->stack_top = slots + total;
   return call_native(I, builtin, self, slots, total);
 }

@@ -119,6 +119,7 @@ td_value td_class_build(td_interpreter *, td_str *name, td_class *base, td_dict 
 td_value td_class_construct(td_interpreter *, td_class *class, td_value *base, int32_t count, int32_t keyword_count, td_str **keywords);
 td_value td_instance_new(td_interpreter *, td_class *class);
 td_value td_instance_attribute(td_interpreter *, td_value v, td_str *name); // NIL without exception: absent
+td_value td_instance_next(td_interpreter *, td_value v); // the StopIteration that __next__ raised stays in flight
 bool td_instance_set(td_interpreter *, td_value v, td_str *name, td_value value);
 td_value td_bind_method(td_interpreter *, td_value found, td_value self, td_class *class); // what v.name gives for an attribute found in a class; borrows
 bool td_classes_make(td_interpreter *);  // the builtin ones

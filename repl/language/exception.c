@@ -37,10 +37,10 @@ td_value td_exception_new(td_interpreter *I, td_class *class, td_value arguments
 }
 
 static td_value exception_of_text(td_interpreter *I, td_class *class, const char *text, size_t length) {
-  td_str *message = td_str_new(I, text, length);
-  td_tuple *arguments = message ? td_tuple_new(I, 1) : NULL;
+  td_str *message = length ? td_str_new(I, text, length) : NULL;
+  td_tuple *arguments = message || !length ? td_tuple_new(I, length > 0) : NULL;
   if (!arguments) return td_unref(td_from(message)), TD_NIL;
-  arguments->items[0] = td_from(message);
+  if (message) arguments->items[0] = td_from(message);
   td_value v = td_exception_new(I, class, td_from(arguments));
   td_unref(td_from(arguments));
   return v;

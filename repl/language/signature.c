@@ -200,9 +200,9 @@ static bool is_missing(const td_signature *s, const td_value *slots, int32_t i) 
   return td_is_nil(slots[i]) && td_is_nil(s->fallbacks[i]) && !(s->optional && s->optional[i]);
 }
 
-// Raises for the parameters in [begin, end) that got no value, if there are any.
-static bool check_missing(td_interpreter *I, const char *callee, const td_signature *s, const td_value *slots, int32_t begin, int32_t end) {
-  int32_t total = 0;
+// Raises for the parameters of a kind that got no value, if there are any.
+static bool check_missing(td_interpreter *I, const char *callee, const td_signature *s, const td_value *slots, bool keyword_only) {
+  int32_t begin = keyword_only ? s->positional : 0, end = s->positional + (keyword_only ? s->keyword_only : 0), total = 0;
   for (int32_t i = begin; i < end; i++) total += is_missing(s, slots, i);
   if (!total) return true;
   td_text text = { 0 };
@@ -210,7 +210,7 @@ static bool check_missing(td_interpreter *I, const char *callee, const td_signat
   for (int32_t i = begin; missing && i < end; i++) missing[i] = is_missing(s, slots, i);
   if (missing) add_names(&text, s->names, missing, begin, end, total);
   td_raise(I, TD_CLASS_TYPE_ERROR, "%s() missing %d required %s argument%s: %s", callee, total,
-           begin ? "keyword-only" : "positional", total > 1 ? "s" : "", text.data ? text.data : "");
+           keyword_only ? "keyword-only" : "positional", total > 1 ? "s" : "", text.data ? text.data : "");
   td_memory_free(missing);
   td_text_clear(&text);
   return false;
@@ -313,7 +313,7 @@ bool td_bind(td_interpreter *I, const char *callee, const td_signature *s, const
   int32_t count = s->positional + s->keyword_only, total = count + s->star + s->double_star;
   for (int32_t i = 0; i < total; i++) slots[i] = TD_NIL;
   bool ok = bind_positional(I, callee, s, a, slots) && bind_keywords(I, callee, s, a, slots) &&
-            check_missing(I, callee, s, slots, 0, s->positional) && check_missing(I, callee, s, slots, s->positional, count);
+            check_missing(I, callee, s, slots, false) && check_missing(I, callee, s, slots, true);
   if (!ok) {
     for (int32_t i = 0; i < total; i++) td_unref(slots[i]), slots[i] = TD_NIL;
     return false;

@@ -230,8 +230,23 @@ static td_value binary_ask(td_interpreter *I, int op, td_value a, td_value b) {
   return right->binary && right != left ? right->binary(I, op, a, b) : td_ref(TD_NOT_IMPLEMENTED);
 }
 
+static bool is_sequence(td_value v) { return td_is(v, &td_str_type) || td_is(v, &td_list_type) || td_is(v, &td_tuple_type); }
+
+// A sequence times an instance, which must have __index__. NOT_IMPLEMENTED: it is no such product.
+static td_value repeat(td_interpreter *I, int op, td_value a, td_value b) {
+  td_value count = is_sequence(a) ? b : a, sequence = is_sequence(a) ? a : b;
+  if (op != TD_BINARY_MULTIPLY || !is_sequence(sequence) || !td_is_instance(count)) return td_ref(TD_NOT_IMPLEMENTED);
+  if (td_is_nil(td_special(I, count, I->names->index))) return td_repeat_refused(I, count);
+  bool ok;
+  int64_t times = td_to_int(I, count, &ok);
+  return ok ? td_type_of(sequence)->binary(I, op, sequence, td_int(times)) : TD_NIL;
+}
+
 td_value td_binary(td_interpreter *I, int op, td_value a, td_value b) {
   td_value result = binary_ask(I, op, a, b);
+  if (!td_is_not_implemented(result)) return result;
+  td_unref(result);
+  result = repeat(I, op, a, b);
   if (!td_is_not_implemented(result)) return result;
   td_unref(result);
   return binary_unsupported(I, op, a, b, "");
@@ -382,7 +397,8 @@ static void raise_no_attribute(td_interpreter *I, td_value v, td_str *name) {
     td_str *module = ((td_module *)v.o)->name;
     td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "module '%s' has no attribute '%s'", module ? module->data : "?", name->data);
   } else {
-    td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "'%s' object has no attribute '%s'", td_type_name(I, v), name->data);
+    const char *type = td_is(v, &td_bound_type) ? "function" : td_type_name(I, v);
+    td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "'%s' object has no attribute '%s'", type, name->data);
   }
   attribute_hint(I, v, name);
 }

@@ -453,8 +453,8 @@ const td_type td_super_type = {
 static bool running_method(td_interpreter *I, td_value *class, td_value *self) {
   const td_frame *frame = I->frame;
   const td_function *f = frame->function;
-  if (!f || !f->owner || td_is_nil(f->owner->value)) return td_raise(I, TD_CLASS_RUNTIME_ERROR, "super(): no class: call it in a method"), false;
-  if (!f->prototype->positional) return td_raise(I, TD_CLASS_RUNTIME_ERROR, "super(): no arguments"), false;
+  if (!f || !f->prototype->positional) return td_raise(I, TD_CLASS_RUNTIME_ERROR, "super(): no arguments"), false;
+  if (!f->owner || td_is_nil(f->owner->value)) return td_raise(I, TD_CLASS_RUNTIME_ERROR, "super(): __class__ cell not found"), false;
   *class = f->owner->value;
   *self = frame->slots[0];
   if (td_is(*self, &td_cell_type)) *self = ((td_cell *)self->o)->value;

@@ -312,15 +312,17 @@ static td_value instance_iterate(td_interpreter *I, td_value v) {
   return TD_NIL;
 }
 
-static td_value instance_next(td_interpreter *I, td_value v) {
+td_value td_instance_next(td_interpreter *I, td_value v) {
   td_value result = ask(I, v, I->names->next, 0, NULL);
-  if (td_is_nil(result)) {
-    if (td_raised_is(I, TD_CLASS_STOP_ITERATION)) td_clear_raised(I);
-    return TD_NIL;
-  }
   if (!td_is_not_implemented(result)) return result;
   td_unref(result);
   return td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not an iterator", class_of(v)->name->data);
+}
+
+static td_value instance_next(td_interpreter *I, td_value v) {
+  td_value result = td_instance_next(I, v);
+  if (td_is_nil(result) && td_raised_is(I, TD_CLASS_STOP_ITERATION)) td_clear_raised(I);
+  return result;
 }
 
 static int search_step(td_interpreter *I, void *state, td_value element) {
