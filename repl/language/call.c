@@ -190,9 +190,12 @@ static td_value builtin_bound(td_interpreter *I, const td_builtin *builtin, td_v
   td_arguments arguments = { .count = count, .keyword_count = keyword_count, .values = base, .keywords = keywords, .node = I->frame->call };
   td_value *slots = base + count + keyword_count;
   int32_t total = s->positional + s->keyword_only + s->star + s->double_star;
-  char name[96];
-  const char *type = builtin->method_of ? builtin->method_of->name : "", *dot = *type ? "." : "";
-  snprintf(name, sizeof name, "%s%s%s", type, dot, builtin->row->name);
+  char qualified[96];
+  const char *name = builtin->row->name;
+  if (builtin->method_of) {
+    snprintf(qualified, sizeof qualified, "%s.%s", builtin->method_of->name, name);
+    name = qualified;
+  }
   I->stack_top = slots;
   if (!td_stack_room(I, total) || !td_bind(I, name, s, &arguments, slots)) return TD_NIL;
   I->stack_top = slots + total;
