@@ -80,6 +80,10 @@ static td_value make_str(td_interpreter *I, td_value self, td_value *arguments) 
   if (!td_is_nil(arguments[1]) || !td_is_nil(arguments[2]))
     return td_raise(I, TD_CLASS_TYPE_ERROR, "decoding str is not supported: there are no bytes in this language");
   if (td_is(arguments[0], &td_str_type)) return td_ref(arguments[0]);
+  if (arguments[0].tag == TD_TAG_INT) {
+    char digits[24];
+    return td_from(td_str_new(I, digits, (size_t)td_int_print(digits, arguments[0].i)));
+  }
   td_text text = {0};
   if (td_print(I, arguments[0], &text)) return td_from(td_str_take(I, &text));
   td_text_clear(&text);

@@ -19,6 +19,7 @@ static inline bool td_is_number(td_value v) { return td_is_integer(v) || v.tag =
 // V is a number
 static inline double td_number_double(td_value v) { return v.tag == TD_TAG_DOUBLE ? v.f : (double)v.i; }
 // Both numbers: -1, 0, 1; 2: unordered (a NaN). Exact for int against float
+int td_int_print(char digits[24], int64_t value); // returns length; not NUL-terminated
 int td_number_compare(td_value a, td_value b);
 td_value td_number_divmod(td_interpreter *, td_value a, td_value b); // tuple (floor quotient, remainder)
 td_value td_double_to_int(td_interpreter *, double f); // truncates; ValueError, OverflowError
@@ -52,6 +53,7 @@ static inline bool td_str_is_ascii(const td_str *s) { return s->length == s->cha
 size_t td_str_offset(const td_str *s, int64_t character);
 // Bytes [begin, end) on character boundaries
 td_str *td_str_part(td_interpreter *, td_str *s, size_t begin, size_t end);
+td_str *td_str_blank(td_interpreter *, size_t length); // the caller writes data and characters before anybody sees it
 td_str *td_str_character(td_interpreter *, const char *bytes);        // the one character at bytes
 void td_str_repr(const char *bytes, size_t length, bool ascii, td_text *text); // Python's quotes and escapes
 bool td_ascii(td_interpreter *, td_value v, td_text *text);           // repr() with non-ASCII characters escaped

@@ -7,7 +7,7 @@ typedef struct item { // a key, and where its value stood
   union {
     int64_t i;
     double f;
-    td_str *s;
+    uint64_t prefix; // of a str: its first 8 bytes, which are in the order of the whole where they differ
   };
   int64_t index;
 } item;
@@ -25,10 +25,10 @@ static int before_int(const sorter *s, const item *a, const item *b) { return (v
 static int before_double(const sorter *s, const item *a, const item *b) { return (void)s, a->f < b->f; }
 
 static int before_str(const sorter *s, const item *a, const item *b) {
-  (void)s;
-  uint32_t x = a->s->length, y = b->s->length;
-  int order = memcmp(a->s->data, b->s->data, x < y ? x : y);
-  return order ? order < 0 : x < y;
+  if (a->prefix != b->prefix) return a->prefix < b->prefix;
+  const td_str *x = td_as_str(s->keys[a->index]), *y = td_as_str(s->keys[b->index]);
+  int order = memcmp(x->data, y->data, x->length < y->length ? x->length : y->length);
+  return order ? order < 0 : x->length < y->length;
 }
 
 static int before_any(const sorter *s, const item *a, const item *b) {
@@ -142,6 +142,12 @@ static bool sort_doubles(sorter *s, int64_t count) { return sort_items(s, count,
 static bool sort_strs(sorter *s, int64_t count) { return sort_items(s, count, before_str); }
 static bool sort_any(sorter *s, int64_t count) { return sort_items(s, count, before_any); }
 
+static uint64_t prefix_of(const td_str *s) {
+  uint64_t prefix = 0;
+  for (uint32_t i = 0; i < 8; i++) prefix = prefix << 8 | (i < s->length ? (unsigned char)s->data[i] : 0);
+  return prefix;
+}
+
 // Fills the items; the tag that all keys share decides how they are compared.
 static bool sort_keys(sorter *s, int64_t count) {
   uint64_t tag = s->keys[0].tag;
@@ -151,7 +157,7 @@ static bool sort_keys(sorter *s, int64_t count) {
     alike = alike && key.tag == tag && (tag != TD_TAG_OBJECT || key.o->type == &td_str_type);
     s->items[i] = (item){.i = key.i, .index = i};
     if (key.tag == TD_TAG_DOUBLE) s->items[i].f = key.f;
-    else if (alike && tag == TD_TAG_OBJECT) s->items[i].s = td_as_str(key);
+    else if (alike && tag == TD_TAG_OBJECT) s->items[i].prefix = prefix_of(td_as_str(key));
   }
   if (!alike) return sort_any(s, count);
   return tag == TD_TAG_INT ? sort_ints(s, count) : tag == TD_TAG_DOUBLE ? sort_doubles(s, count) : sort_strs(s, count);

@@ -308,30 +308,49 @@ static td_value str_rpartition(td_interpreter *I, td_value self, td_value *argum
   return partition(I, self, arguments, true);
 }
 
-static td_value str_join(td_interpreter *I, td_value self, td_value *arguments) {
-  td_str *s = self_str(self);
-  if (!td_type_of(arguments[0])->iterate && !td_type_of(arguments[0])->next)
-    return td_raise(I, TD_CLASS_TYPE_ERROR, "can only join an iterable");
-  td_value held = td_is(arguments[0], &td_list_type) ? td_ref(arguments[0]) : td_tuple_from(I, arguments[0]);
-  if (td_is_nil(held)) return TD_NIL;
-  bool list = td_is(held, &td_list_type);
-  int64_t count = list ? td_as_list(held)->count : td_as_tuple(held)->count;
-  td_value *items = list ? td_as_list(held)->items : td_as_tuple(held)->items, result = TD_NIL;
-  td_text text = {0};
-  bool done = true;
-  for (int64_t i = 0; done && i < count; i++) {
-    done = td_is(items[i], &td_str_type);
-    if (!done) {
+// The sizes of all items and of the separators between them; false: exception.
+static bool joined_size(td_interpreter *I, const td_str *s, const td_value *items, int64_t count, size_t *bytes,
+                        size_t *characters) {
+  *bytes = count > 1 ? (size_t)(count - 1) * s->length : 0;
+  *characters = count > 1 ? (size_t)(count - 1) * s->characters : 0;
+  for (int64_t i = 0; i < count; i++) {
+    if (!td_is(items[i], &td_str_type)) {
       td_raise(I, TD_CLASS_TYPE_ERROR, "sequence item %lld: expected str instance, %s found", (long long)i,
                td_type_name(I, items[i]));
       td_raise_hint(I, "map(str, ...) makes texts of all items");
-      break;
+      return false;
     }
-    if (i) td_text_add_bytes(&text, s->data, s->length);
-    td_text_add_bytes(&text, td_as_str(items[i])->data, td_as_str(items[i])->length);
+    *bytes += td_as_str(items[i])->length;
+    *characters += td_as_str(items[i])->characters;
   }
-  if (done) result = count == 1 ? td_ref(items[0]) : td_from(td_str_take(I, &text));
-  td_text_clear(&text);
+  return true;
+}
+
+static td_value joined(td_interpreter *I, const td_str *s, const td_value *items, int64_t count) {
+  size_t bytes, characters;
+  if (!joined_size(I, s, items, count, &bytes, &characters)) return TD_NIL;
+  if (count == 1) return td_ref(items[0]);
+  td_str *result = td_str_blank(I, bytes);
+  if (!result) return TD_NIL;
+  char *at = result->data;
+  for (int64_t i = 0; i < count; i++) {
+    const td_str *item = td_as_str(items[i]);
+    if (i) memcpy(at, s->data, s->length), at += s->length;
+    memcpy(at, item->data, item->length);
+    at += item->length;
+  }
+  result->characters = (uint32_t)characters;
+  return td_from(result);
+}
+
+static td_value str_join(td_interpreter *I, td_value self, td_value *arguments) {
+  const td_type *type = td_type_of(arguments[0]);
+  if (!type->iterate && !type->next) return td_raise(I, TD_CLASS_TYPE_ERROR, "can only join an iterable");
+  if (type == &td_list_type)
+    return joined(I, self_str(self), td_as_list(arguments[0])->items, td_as_list(arguments[0])->count);
+  td_value held = td_tuple_from(I, arguments[0]);
+  if (td_is_nil(held)) return TD_NIL;
+  td_value result = joined(I, self_str(self), td_as_tuple(held)->items, td_as_tuple(held)->count);
   td_unref(held);
   return result;
 }
@@ -502,13 +521,16 @@ static enum td_case swapped(uint32_t p, bool first, bool after) {
 }
 
 static td_value ascii_case(td_interpreter *I, td_value self, bool upper) {
-  td_value copy = td_from(td_str_new(I, self_str(self)->data, self_str(self)->length));
-  if (td_is_nil(copy)) return TD_NIL;
-  for (char *c = td_as_str(copy)->data; *c; c++) {
-    if (upper && *c >= 'a' && *c <= 'z') *c = (char)(*c - 32);
-    if (!upper && *c >= 'A' && *c <= 'Z') *c = (char)(*c + 32);
+  const td_str *s = self_str(self);
+  td_str *copy = td_str_blank(I, s->length);
+  if (!copy) return TD_NIL;
+  char first = upper ? 'a' : 'A';
+  for (uint32_t i = 0; i < s->length; i++) {
+    bool changes = (unsigned char)(s->data[i] - first) < 26;
+    copy->data[i] = (char)(changes ? s->data[i] ^ 32 : s->data[i]);
   }
-  return copy;
+  copy->characters = s->characters;
+  return td_from(copy);
 }
 
 static td_value str_upper(td_interpreter *I, td_value self, td_value *arguments) {

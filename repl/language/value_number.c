@@ -456,15 +456,21 @@ static bool bool_repr(td_interpreter *I, td_value v, td_text *text) {
   return true;
 }
 
+int td_int_print(char digits[24], int64_t value) {
+  char reversed[24];
+  int length = 0, count = 0;
+  uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+  do reversed[count++] = (char)('0' + rest % 10);
+  while (rest /= 10);
+  if (value < 0) digits[length++] = '-';
+  while (count) digits[length++] = reversed[--count];
+  return length;
+}
+
 static bool int_repr(td_interpreter *I, td_value v, td_text *text) {
   (void)I;
   char digits[24];
-  int at = sizeof digits;
-  uint64_t rest = v.i < 0 ? 0 - (uint64_t)v.i : (uint64_t)v.i;
-  do digits[--at] = (char)('0' + rest % 10);
-  while (rest /= 10);
-  if (v.i < 0) digits[--at] = '-';
-  td_text_add_bytes(text, digits + at, sizeof digits - (size_t)at);
+  td_text_add_bytes(text, digits, (size_t)td_int_print(digits, v.i));
   return true;
 }
 

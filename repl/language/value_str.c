@@ -40,6 +40,8 @@ static uint64_t hash_bytes(const char *bytes, size_t left) {
   return hash ? hash : 1;
 }
 
+td_str *td_str_blank(td_interpreter *I, size_t length) { return str_allocate(I, length, length); }
+
 // ---- making strs ----
 static size_t ascii_prefix(const char *bytes, size_t length) {
   size_t i = 0;
