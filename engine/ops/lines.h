@@ -7,26 +7,31 @@
 // name_largest: the largest of n numbers, NaN where there is one; -inf of none.
 // name_exponentials: sum of exp(x - shift), which are written to out unless it is NULL.
 #define TD_LINES(T, name)                                                                                 \
-  static T name##_largest(const T *x, int64_t n) {                                                        \
+  TD_CLONES static T name##_largest(const T *x, int64_t n) {                                              \
+    enum { LANES = 32 };                                                                                  \
     T largest = -(T)INFINITY;                                                                             \
-    for (int64_t i = 0; i < n; i++) largest = x[i] > largest || x[i] != x[i] ? x[i] : largest;            \
+    int64_t i = 0;                                                                                        \
+    if (n >= 4 * LANES) {                                                                                 \
+      T lanes[LANES];                                                                                     \
+      for (int l = 0; l < LANES; l++) lanes[l] = -(T)INFINITY;                                            \
+      for (; i + LANES <= n; i += LANES)                                                                  \
+        for (int l = 0; l < LANES; l++) lanes[l] = MAXIMUM(x[i + l], lanes[l]);                           \
+      for (int l = 0; l < LANES; l++) largest = MAXIMUM(lanes[l], largest);                               \
+    }                                                                                                     \
+    for (; i < n; i++) largest = MAXIMUM(x[i], largest);                                                  \
     return largest;                                                                                       \
   }                                                                                                       \
   TD_CLONES static double name##_exponentials(const T *restrict x, int64_t n, T shift, T *restrict out) { \
-    enum { LANES = 8 };                                                                                   \
+    enum { BLOCK_LENGTH = 256, LANES = 8 };                                                               \
     double sums[LANES] = {0}, sum = 0;                                                                    \
-    T block[LANES];                                                                                       \
-    int64_t i = 0;                                                                                        \
-    for (; i + LANES <= n; i += LANES) {                                                                  \
-      for (int l = 0; l < LANES; l++) block[l] = EXP((T)(x[i + l] - shift));                              \
-      for (int l = 0; l < LANES; l++) sums[l] += (double)block[l];                                        \
-      if (out)                                                                                            \
-        for (int l = 0; l < LANES; l++) out[i + l] = block[l];                                            \
-    }                                                                                                     \
-    for (; i < n; i++) {                                                                                  \
-      T e = EXP((T)(x[i] - shift));                                                                       \
-      sum += (double)e;                                                                                   \
-      if (out) out[i] = e;                                                                                \
+    T block[BLOCK_LENGTH];                                                                                \
+    for (int64_t done = 0; done < n; done += BLOCK_LENGTH) {                                              \
+      int64_t count = n - done < BLOCK_LENGTH ? n - done : BLOCK_LENGTH, i = 0;                           \
+      T *e = out ? out + done : block;                                                                    \
+      for (int64_t j = 0; j < count; j++) e[j] = EXP((T)(x[done + j] - shift));                           \
+      for (; i + LANES <= count; i += LANES)                                                              \
+        for (int l = 0; l < LANES; l++) sums[l] += (double)e[i + l];                                      \
+      for (; i < count; i++) sum += (double)e[i];                                                         \
     }                                                                                                     \
     for (int l = 0; l < LANES; l++) sum += sums[l];                                                       \
     return sum;                                                                                           \

@@ -1,10 +1,17 @@
 // Random numbers from the session's seed and counter. Element i of a draw depends on the seed and on counter + i alone, so
 // neither the size of a draw nor the number of threads changes its first numbers. A draw advances the counter by its
-// blocks of 128 bits, a number that depends on its size alone. No clones: other roundings would change the numbers.
+// blocks of 128 bits, a number that depends on its size alone. Products and sums are never contracted here, so that the
+// clones for newer machines draw the same numbers.
+#ifdef __clang__
+#pragma clang fp contract(off)
+#else
+#pragma GCC optimize("fp-contract=off")
+#endif
 #include <math.h>
 #include <string.h>
 
 #include "engine/base/random.h"
+#include "engine/device/cpu/clones.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/map.h"
@@ -18,7 +25,7 @@
   { .name = "dtype", .kind = TD_PARAM_DTYPE, .fallback = TD_INT_DEFAULT(standard) }
 static const char drawn[] = "drawn at random";
 
-enum { COST = 16 }; // of a block, in units of td_ranges_run
+enum { COST = 16 /* of a block, in units of td_ranges_run */, BATCH = 64 /* blocks drawn together */ };
 
 typedef struct draw {
   uint64_t seed, counter;
@@ -62,21 +69,26 @@ static int64_t last_of(int64_t end, int64_t size) { return end < size ? end : si
 
 // ---- normal: Box and Muller, "A note on the generation of random normal deviates", 1958 ----
 
+// 2 count numbers from 2 count words.
+TD_CLONES static void normal_pairs(float *restrict out, const uint32_t *restrict bits, int64_t count, double mean,
+                                   double std) {
+  for (int64_t p = 0; p < count; p++) {
+    double radius = std * sqrt(-2 * td_math_log_wide(((double)bits[2 * p] + 1) * 0x1p-32));
+    td_math_angle angle = td_math_angle_of((double)bits[2 * p + 1] * (0x1p-31 * TD_PI));
+    out[2 * p] = (float)(mean + radius * td_math_sine_in(angle, angle.quadrant + 1));
+    out[2 * p + 1] = (float)(mean + radius * td_math_sine_in(angle, angle.quadrant));
+  }
+}
+
 static void normal_single(void *argument, int64_t first, int64_t last) {
   const draw *d = argument;
-  float *out = (float *)d->out.data;
-  for (int64_t b = first; b < last; b++) {
-    uint32_t bits[4];
-    float values[4];
-    td_random_block(d->seed, d->counter + (uint64_t)b, 0, bits);
-    for (int p = 0; p < 4; p += 2) {
-      double radius = sqrt(-2 * td_math_log_wide(((double)bits[p] + 1) * 0x1p-32));
-      td_math_angle angle = td_math_angle_of((double)bits[p + 1] * (0x1p-31 * TD_PI));
-      values[p] = (float)(d->a + d->b * (radius * td_math_sine_in(angle, angle.quadrant + 1)));
-      values[p + 1] = (float)(d->a + d->b * (radius * td_math_sine_in(angle, angle.quadrant)));
-    }
-    int64_t end = last_of(b * 4 + 4, d->out.size);
-    for (int64_t i = b * 4; i < end; i++) out[i] = values[i - b * 4];
+  float values[4 * BATCH];
+  uint32_t bits[4 * BATCH];
+  for (int64_t b = first; b < last; b += BATCH) {
+    int64_t blocks = last_of(b + BATCH, last) - b, count = last_of((b + blocks) * 4, d->out.size) - b * 4;
+    td_random_blocks(d->seed, d->counter + (uint64_t)b, 0, blocks, bits);
+    normal_pairs(values, bits, 2 * blocks, d->a, d->b);
+    memcpy((float *)d->out.data + b * 4, values, (size_t)count * sizeof *values);
   }
 }
 
@@ -126,14 +138,14 @@ static const td_op random_normal = {
 
 static void uniform_single(void *argument, int64_t first, int64_t last) {
   const draw *d = argument;
-  float *out = (float *)d->out.data, high = (float)(d->a + d->b);
-  for (int64_t b = first; b < last; b++) {
-    uint32_t bits[4];
-    td_random_block(d->seed, d->counter + (uint64_t)b, 0, bits);
-    int64_t end = last_of(b * 4 + 4, d->out.size);
-    for (int64_t i = b * 4; i < end; i++) {
-      float value = (float)(d->a + d->b * (double)td_random_unit_float(bits[i - b * 4]));
-      out[i] = d->b > 0 && value >= high ? nextafterf(high, -INFINITY) : value; // rounding may have reached it
+  float *out = (float *)d->out.data, high = (float)(d->a + d->b), below_high = nextafterf(high, -INFINITY);
+  uint32_t bits[4 * BATCH];
+  for (int64_t b = first; b < last; b += BATCH) {
+    int64_t blocks = last_of(b + BATCH, last) - b, count = last_of((b + blocks) * 4, d->out.size) - b * 4;
+    td_random_blocks(d->seed, d->counter + (uint64_t)b, 0, blocks, bits);
+    for (int64_t i = 0; i < count; i++) {
+      float value = (float)(d->a + d->b * ((double)(bits[i] >> 8) * 0x1p-24));
+      out[b * 4 + i] = value >= high && d->b > 0 ? below_high : value; // rounding may have reached it
     }
   }
 }
@@ -326,15 +338,17 @@ static const td_op bernoulli = {
 
 static void dropout_blocks(void *argument, int64_t first, int64_t last) {
   const draw *d = argument;
-  for (int64_t b = first; b < last; b++) {
-    uint32_t bits[4];
-    td_random_block(d->seed, d->counter + (uint64_t)b, 0, bits);
-    for (int64_t i = 4 * b; i < last_of(4 * b + 4, d->out.size); i++) {
-      bool kept = (double)bits[i - 4 * b] * 0x1p-32 >= d->a;
-      d->mask[i] = kept;
-      if (d->out.dtype == TD_FLOAT32) ((float *)d->out.data)[i] = kept ? ((const float *)d->in)[i] * (float)d->b : 0;
-      else ((double *)d->out.data)[i] = kept ? ((const double *)d->in)[i] * d->b : 0;
-    }
+  uint32_t bits[4 * BATCH];
+  for (int64_t b = first; b < last; b += BATCH) {
+    int64_t blocks = last_of(b + BATCH, last) - b, at = b * 4, count = last_of((b + blocks) * 4, d->out.size) - at;
+    td_random_blocks(d->seed, d->counter + (uint64_t)b, 0, blocks, bits);
+    for (int64_t i = 0; i < count; i++) d->mask[at + i] = (double)bits[i] * 0x1p-32 >= d->a;
+    if (d->out.dtype == TD_FLOAT32)
+      for (int64_t i = at; i < at + count; i++)
+        ((float *)d->out.data)[i] = d->mask[i] ? ((const float *)d->in)[i] * (float)d->b : 0;
+    else
+      for (int64_t i = at; i < at + count; i++)
+        ((double *)d->out.data)[i] = d->mask[i] ? ((const double *)d->in)[i] * d->b : 0;
   }
 }
 

@@ -10,7 +10,7 @@
 #include "engine/ops/map.h"
 #include "engine/ops/reduce.h"
 
-enum { BLOCK = 1 << 15, COLUMNS = 1024, LANES = 16 };
+enum { BLOCK = 1 << 15, COLUMNS = 1024, LANES = 32, SMALL_BYTES = 512 };
 
 // ---- the walk ----
 
@@ -42,15 +42,16 @@ static void walk_blocks(void *argument, int64_t first, int64_t last) {
   }
 }
 
-// Reduces r to outer x inner accumulators, an owned array. NULL: no memory, error set.
-static char *walk_run(const td_call *call, const td_reduction *r, uint8_t dtype, const kind *k) {
+// Reduces r to outer x inner accumulators: in small, where they fit, else in an owned array. NULL: no memory, error set.
+static char *walk_run(const td_call *call, const td_reduction *r, uint8_t dtype, const kind *k,
+                      char small[SMALL_BYTES]) {
   walk w = {.kind = k, .data = r->flat.data, .bytes = td_dtype_bytes(dtype), .count = r->count, .inner = r->inner};
   w.columns = r->inner < COLUMNS ? r->inner : COLUMNS;
   w.column_blocks = w.columns ? (r->inner + w.columns - 1) / w.columns : 0;
   w.rows = w.columns ? BLOCK / w.columns : 1;
   w.row_blocks = r->count ? (r->count + w.rows - 1) / w.rows : 1;
   int64_t results = r->outer * r->inner, bytes = results * w.row_blocks * k->bytes;
-  w.accumulators = td_memory_new((size_t)bytes);
+  w.accumulators = bytes <= SMALL_BYTES ? small : td_memory_new((size_t)bytes);
   if (!w.accumulators) {
     td_error_memory(call->context, call->op->name, bytes);
     return NULL;
@@ -74,13 +75,16 @@ static char *walk_run(const td_call *call, const td_reduction *r, uint8_t dtype,
     ACCUMULATOR *restrict a = accumulators;                                                                   \
     const type *restrict x = elements;                                                                        \
     if (columns == 1 && pitch == 1) {                                                                         \
-      ACCUMULATOR lanes[LANES], all = START;                                                                  \
+      ACCUMULATOR all = START;                                                                                \
       int64_t i = 0;                                                                                          \
-      for (int l = 0; l < LANES; l++) lanes[l] = START;                                                       \
-      for (; i + LANES <= rows; i += LANES)                                                                   \
-        for (int l = 0; l < LANES; l++) lanes[l] = STEP(lanes[l], x[i + l], ACCUMULATOR);                     \
+      if (rows >= 4 * LANES) {                                                                                \
+        ACCUMULATOR lanes[LANES];                                                                             \
+        for (int l = 0; l < LANES; l++) lanes[l] = START;                                                     \
+        for (; i + LANES <= rows; i += LANES)                                                                 \
+          for (int l = 0; l < LANES; l++) lanes[l] = STEP(lanes[l], x[i + l], ACCUMULATOR);                   \
+        for (int l = 0; l < LANES; l++) all = COMBINE(all, lanes[l], ACCUMULATOR);                            \
+      }                                                                                                       \
       for (; i < rows; i++) all = STEP(all, x[i], ACCUMULATOR);                                               \
-      for (int l = 0; l < LANES; l++) all = COMBINE(all, lanes[l], ACCUMULATOR);                              \
       *a = all;                                                                                               \
       return;                                                                                                 \
     }                                                                                                         \
@@ -97,8 +101,8 @@ static char *walk_run(const td_call *call, const td_reduction *r, uint8_t dtype,
 
 #define PLUS(a, x, A) ((a) + (A)(x))
 #define TIMES(a, x, A) ((a) * (A)(x))
-#define LARGER(a, x, A) ((x) > (a) || (x) != (x) ? (A)(x) : (a)) // a NaN stays
-#define SMALLER(a, x, A) ((x) < (a) || (x) != (x) ? (A)(x) : (a))
+#define LARGER(a, x, A) (((x) > (a)) | ((x) != (x)) ? (A)(x) : (a)) // a NaN stays
+#define SMALLER(a, x, A) (((x) < (a)) | ((x) != (x)) ? (A)(x) : (a))
 #define OR(a, x, A) ((A)((a) | ((x) != 0)))
 #define AND(a, x, A) ((A)((a) & ((x) != 0)))
 #define COUNT(a, x, A) ((a) + (A)((x) != 0))
@@ -158,7 +162,8 @@ static int reduce(const td_call *call, const kind *const *kinds, uint8_t dtype, 
   int code = td_reduction_open(call, reduced, false, dtype, &r);
   if (code) return code;
   const kind *k = kinds[dtype];
-  char *accumulators = walk_run(call, &r, dtype, k);
+  _Alignas(16) char small[SMALL_BYTES];
+  char *accumulators = walk_run(call, &r, dtype, k, small);
   td_flat_close(&r.flat);
   if (!accumulators) return call->context->error.code;
   const td_view *out = &call->out[0];
@@ -168,7 +173,7 @@ static int reduce(const td_call *call, const kind *const *kinds, uint8_t dtype, 
     for (int64_t i = 0; i < out->size; i++) ((float *)out->data)[i] = (float)(values[i] / divisor);
   else
     for (int64_t i = 0; i < out->size; i++) ((double *)out->data)[i] = values[i] / divisor;
-  td_memory_free(accumulators);
+  if (accumulators != small) td_memory_free(accumulators);
   return TD_OK;
 }
 

@@ -8,11 +8,11 @@ TD_LINES(float, single)
 TD_LINES(double, twofold)
 
 #define SOFTMAX(T, name)                                                     \
-  static void name##_softmax(const T *x, T *out, int64_t n) {                \
+  TD_CLONES static void name##_softmax(const T *x, T *out, int64_t n) {      \
     double scale = 1 / name##_exponentials(x, n, name##_largest(x, n), out); \
     for (int64_t i = 0; i < n; i++) out[i] = (T)(out[i] * scale);            \
   }                                                                          \
-  static void name##_log_softmax(const T *x, T *out, int64_t n) {            \
+  TD_CLONES static void name##_log_softmax(const T *x, T *out, int64_t n) {  \
     T largest = name##_largest(x, n);                                        \
     T rest = (T)log(name##_exponentials(x, n, largest, NULL));               \
     for (int64_t i = 0; i < n; i++) out[i] = (x[i] - largest) - rest;        \
