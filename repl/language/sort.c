@@ -31,8 +31,34 @@ static int before_str(const sorter *s, const item *a, const item *b) {
   return order ? order < 0 : x->length < y->length;
 }
 
+enum { UNKNOWN = 2 };
+
+// -1, 0, 1 for two ints, floats or strs; UNKNOWN for others and for a NaN.
+static int order_of(td_value a, td_value b) {
+  if (a.tag == TD_TAG_INT && b.tag == TD_TAG_INT) return (a.i > b.i) - (a.i < b.i);
+  if (a.tag == TD_TAG_DOUBLE && b.tag == TD_TAG_DOUBLE)
+    return a.f < b.f ? -1 : a.f > b.f ? 1 : a.f == b.f ? 0 : UNKNOWN;
+  if (!td_is(a, &td_str_type) || !td_is(b, &td_str_type)) return UNKNOWN;
+  const td_str *x = td_as_str(a), *y = td_as_str(b);
+  int order = memcmp(x->data, y->data, x->length < y->length ? x->length : y->length);
+  return order ? (order > 0) - (order < 0) : (x->length > y->length) - (x->length < y->length);
+}
+
+// The same for two tuples of such items: keys like (loss, name) need no call for each pair of items.
+static int order_of_tuples(const td_tuple *a, const td_tuple *b) {
+  for (int64_t i = 0; i < a->count && i < b->count; i++) {
+    int order = order_of(a->items[i], b->items[i]);
+    if (order) return order;
+  }
+  return (a->count > b->count) - (a->count < b->count);
+}
+
 static int before_any(const sorter *s, const item *a, const item *b) {
-  td_value result = td_compare(s->interpreter, TD_COMPARE_LESS, s->keys[a->index], s->keys[b->index]);
+  td_value x = s->keys[a->index], y = s->keys[b->index];
+  int order =
+      td_is(x, &td_tuple_type) && td_is(y, &td_tuple_type) ? order_of_tuples(td_as_tuple(x), td_as_tuple(y)) : UNKNOWN;
+  if (order != UNKNOWN) return order < 0;
+  td_value result = td_compare(s->interpreter, TD_COMPARE_LESS, x, y);
   if (td_is_nil(result)) return -1;
   int truth = td_truth(s->interpreter, result);
   td_unref(result);
