@@ -1,5 +1,6 @@
 // The program: reads its arguments and picks a face. Exit codes: 0 done, 1 the program failed, 2 bad usage, 130 interrupted.
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@ static const char usage_text[] =
     "       ... | tapedeck                   run a script from a pipe\n"
     "options: --line          the plain prompt\n"
     "         --seed N        start the random numbers at N\n"
+    "         --log LEVEL     what is said on stderr: error, warning, info or debug\n"
     "         --version, --help\n";
 
 static int bad_usage(const char *problem, const char *what) {
@@ -29,16 +31,33 @@ static int set_seed(td_line_options *options, const char *text) {
   return *text && !*end && !errno ? 0 : bad_usage("--seed needs an integer", text);
 }
 
+static int set_log(td_line_options *options, const char *text) {
+  static const char *const names[] = {
+#define X(NAME, text) text,
+      TD_LOG_LEVELS(X)
+#undef X
+  };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(text, names[i]) == 0) return options->log = (enum td_log_level)i, 0;
+  return bad_usage("--log needs error, warning, info or debug, not", text);
+}
+
+static int set_code(td_line_options *options, const char *text) { return options->code = text, 0; }
+
+typedef struct option { const char *name; int (*set)(td_line_options *, const char *text); } option;
+
 // Reads options up to the first argument that is none; *at moves past them. Nonzero: the exit code of bad usage.
 static int read_options(td_line_options *options, int count, char **arguments, int *at) {
+  static const option known[] = {{"--seed", set_seed}, {"--log", set_log}, {"-e", set_code}};
   for (; *at < count && arguments[*at][0] == '-' && arguments[*at][1]; ++*at) {
     const char *word = arguments[*at];
     if (strcmp(word, "--line") == 0) continue;
-    bool seed = strcmp(word, "--seed") == 0, code = strcmp(word, "-e") == 0;
-    if (!seed && !code) return bad_usage("unknown option", word);
+    size_t i = 0;
+    while (i < sizeof known / sizeof *known && strcmp(word, known[i].name) != 0) i++;
+    if (i == sizeof known / sizeof *known) return bad_usage("unknown option", word);
     if (++*at == count) return bad_usage("an argument is missing after", word);
-    if (code) options->code = arguments[*at];
-    else if (set_seed(options, arguments[*at])) return 2;
+    int code = known[i].set(options, arguments[*at]);
+    if (code) return code;
   }
   return 0;
 }
@@ -53,18 +72,24 @@ static int run(td_line_options *options, int count, char **arguments, int at) {
   return td_line_run_deck(options);
 }
 
+// Nothing that is opened later may become one of the three standard descriptors. Writing to one that was closed stays an error.
+static bool open_descriptors(void) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != fd) return false;
+  return true;
+}
+
+static int say(const char *text) { // 1: stdout can't be written
+  return fputs(text, stdout) == EOF || fflush(stdout) ? 1 : 0;
+}
+
 int main(int count, char **arguments) {
+  if (!open_descriptors()) return 1;
   setlocale(LC_CTYPE, "");
-  td_line_options options = {0};
+  td_line_options options = {.log = TD_LOG_WARNING};
   int at = 1;
-  if (count > 1 && strcmp(arguments[1], "--version") == 0) {
-    puts("tapedeck " PACKAGE_VERSION);
-    return 0;
-  }
-  if (count > 1 && (strcmp(arguments[1], "--help") == 0 || strcmp(arguments[1], "-h") == 0)) {
-    fputs(usage_text, stdout);
-    return 0;
-  }
+  if (count > 1 && strcmp(arguments[1], "--version") == 0) return say("tapedeck " PACKAGE_VERSION "\n");
+  if (count > 1 && (strcmp(arguments[1], "--help") == 0 || strcmp(arguments[1], "-h") == 0)) return say(usage_text);
   int code = read_options(&options, count, arguments, &at);
   if (code) return code;
   if (at < count && !options.code && strcmp(arguments[at], "run") == 0) return run(&options, count, arguments, at + 1);

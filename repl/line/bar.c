@@ -1,4 +1,5 @@
-// Progress bars on a terminal, one row a nesting level, redrawn in place; elsewhere plain lines, at most one a second.
+// Progress bars on a terminal, one row a nesting level, redrawn in place; elsewhere plain lines, at most one a second. A row that a
+// narrower window has wrapped is erased as the rows it takes now.
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
@@ -6,12 +7,14 @@
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
-#include <wchar.h>
 #include "repl/line/render.h"
+
+enum { BAR_MOST = 30, BAR_LEAST = 6 };
 
 static int terminal_columns(void) {
   struct winsize size;
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  return columns < TD_BAR_COLUMNS_MAX ? columns : TD_BAR_COLUMNS_MAX;
 }
 
 static double now(void) {
@@ -20,142 +23,205 @@ static double now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void clock_text(double seconds, char text[32]) {
-  long s = seconds < 0 ? 0 : seconds > 3.6e8 ? 360000000 : (long)(seconds + 0.5);
-  if (s >= 3600) snprintf(text, 32, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
-  else snprintf(text, 32, "%ld:%02ld", s / 60, s % 60);
+static void write_text(td_text *text) {
+  if (text->data) td_write_all(STDERR_FILENO, text->data, text->length);
+  td_text_clear(text);
 }
 
-static void rate_text(const td_bar *bar, char text[32]) {
-  if (bar->done <= 0 || bar->seconds <= 0) snprintf(text, 32, "-- it/s");
-  else if ((double)bar->done >= bar->seconds) snprintf(text, 32, "%.0f it/s", (double)bar->done / bar->seconds);
-  else snprintf(text, 32, "%.1f s/it", bar->seconds / (double)bar->done);
+// ---- one bar as text ----
+
+static void clock_print(td_text *text, double seconds) {
+  long s = !(seconds > 0) ? 0 : seconds > 3.6e8 ? 360000000 : (long)(seconds + 0.5);
+  if (s >= 3600) td_text_print(text, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+  else td_text_print(text, "%ld:%02ld", s / 60, s % 60);
 }
 
-static void state_text(const td_bar *bar, char *text, size_t size) {
-  char rate[32], left[32], spent[32];
-  rate_text(bar, rate);
-  clock_text(bar->seconds, spent);
-  if (bar->total < 0) {
-    snprintf(text, size, "%lld  %s  %s", (long long)bar->done, rate, spent);
-    return;
+static void rate_print(td_text *text, const td_bar *bar) {
+  double rate = bar->seconds > 0 ? (double)bar->done / bar->seconds : 0;
+  if (!(rate > 0)) td_text_add(text, "-- it/s");
+  else if (rate >= 9.95) td_text_print(text, "%.0f it/s", rate);
+  else if (rate >= 1) td_text_print(text, "%.1f it/s", rate);
+  else td_text_print(text, "%.1f s/it", 1 / rate);
+}
+
+// "625/1563  71 it/s  0:13 left"
+static void state_print(td_text *text, const td_bar *bar) {
+  if (bar->total < 0) td_text_print(text, "%lld", (long long)bar->done);
+  else td_text_print(text, "%lld/%lld", (long long)bar->done, (long long)bar->total);
+  if (bar->done <= 0) return;
+  td_text_add(text, "  ");
+  rate_print(text, bar);
+  td_text_add(text, "  ");
+  if (bar->total > bar->done) {
+    clock_print(text, bar->seconds / (double)bar->done * (double)(bar->total - bar->done));
+    td_text_add(text, " left");
+  } else {
+    if (bar->total >= 0) td_text_add(text, "in ");
+    clock_print(text, bar->seconds);
   }
-  if (bar->done >= bar->total) snprintf(text, size, "%lld/%lld  %s  in %s", (long long)bar->done, (long long)bar->total, rate, spent);
-  else if (bar->done <= 0) snprintf(text, size, "0/%lld", (long long)bar->total);
-  else {
-    clock_text(bar->seconds / (double)bar->done * (double)(bar->total - bar->done), left);
-    snprintf(text, size, "%lld/%lld  %s  %s left", (long long)bar->done, (long long)bar->total, rate, left);
-  }
 }
 
-// Cuts a UTF-8 text to so many columns; returns the columns used.
-static int fit(char *text, int columns) {
-  mbstate_t state = {0};
+static int columns_of(const char *text) { return td_source_print(NULL, text, strlen(text)); }
+
+static void gauge_print(td_text *text, const td_bar *bar, int width, bool unicode) {
+  double fraction = bar->total > 0 ? (double)bar->done / (double)bar->total : 1;
+  fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
+  td_text_print(text, "%3d%% [", (int)(fraction * 100));
+  for (int i = 0; i < width; i++) td_text_add(text, i < (int)(fraction * width) ? (unicode ? "━" : "=") : " ");
+  td_text_add(text, "] ");
+}
+
+// As much of a visible text as fits into the columns; returns those used.
+static int add_fitting(td_text *text, const td_text *line, int columns) {
   int used = 0;
-  char *at = text;
-  while (*at) {
-    wchar_t wide;
-    size_t bytes = mbrtowc(&wide, at, strlen(at), &state);
-    int width = bytes == (size_t)-1 || bytes == (size_t)-2 ? -1 : wcwidth(wide);
-    if (width < 0) {
-      *at = '?';
-      memset(&state, 0, sizeof state);
-      bytes = 1;
-      width = 1;
-    }
+  for (size_t at = 0; at < line->length;) {
+    uint32_t character;
+    int bytes = td_source_decode(line->data + at, line->length - at, &character), width = bytes ? td_source_width(character) : 1;
     if (used + width > columns) break;
+    td_text_add_bytes(text, line->data + at, bytes ? (size_t)bytes : 1);
     used += width;
-    at += bytes;
+    at += bytes ? (size_t)bytes : 1;
   }
-  *at = 0;
   return used;
 }
 
-int td_bar_line(const td_bar *bar, int columns, bool unicode, char *text, size_t size) {
-  char state[128];
-  state_text(bar, state, sizeof state);
-  int width = columns - 2 - (int)strlen(bar->label) - (int)strlen(state) - (int)(bar->postfix[0] ? strlen(bar->postfix) + 2 : 0) - 7;
-  width = width > 30 ? 30 : width;
-  double fraction = bar->total > 0 ? (double)bar->done / (double)bar->total : bar->total == 0 ? 1 : 0;
-  fraction = fraction > 1 ? 1 : fraction;
-  size_t used = (size_t)snprintf(text, size, "%s%s", bar->label, bar->label[0] ? "  " : "");
-  if (bar->total >= 0 && width >= 6) {
-    used += (size_t)snprintf(text + used, size - used, "%3d%% [", (int)(fraction * 100));
-    for (int i = 0; i < width && used + 4 < size; i++) {
-      const char *glyph = i < (int)(fraction * width) ? (unicode ? "━" : "=") : " ";
-      used += (size_t)snprintf(text + used, size - used, "%s", glyph);
-    }
-    used += (size_t)snprintf(text + used, size - used, "] ");
-  }
-  if (used < size) snprintf(text + used, size - used, "%s%s%s", state, bar->postfix[0] ? "  " : "", bar->postfix);
-  return fit(text, columns);
+int td_bar_line(const td_bar *bar, int columns, bool unicode, td_text *text) {
+  td_text line = {0}, state = {0};
+  state_print(&state, bar);
+  int label = columns_of(bar->label), postfix = columns_of(bar->postfix);
+  int width = columns - (label ? label + 2 : 0) - (int)state.length - (postfix ? postfix + 2 : 0) - (int)strlen("100% [] ");
+  td_source_print(&line, bar->label, strlen(bar->label));
+  if (label) td_text_add(&line, "  ");
+  if (bar->total >= 0 && width >= BAR_LEAST) gauge_print(&line, bar, width < BAR_MOST ? width : BAR_MOST, unicode);
+  if (state.data) td_text_add(&line, state.data);
+  if (postfix) td_text_add(&line, "  ");
+  td_source_print(&line, bar->postfix, strlen(bar->postfix));
+  int used = add_fitting(text, &line, columns);
+  td_text_clear(&line);
+  td_text_clear(&state);
+  return used;
 }
+
+// ---- the rows on the screen ----
 
 void td_bars_erase(td_render *r) {
   if (!r->bar_rows) return;
-  fputs("\r\033[K", stderr);
-  for (int i = 1; i < r->bar_rows; i++) fputs("\033[A\033[K", stderr);
-  fflush(stderr);
+  td_text text = {0};
+  int columns = terminal_columns(), rows = 0;
+  for (int i = 0; i < r->bar_rows; i++) rows += r->bar_columns[i] ? (r->bar_columns[i] + columns - 1) / columns : 1;
+  td_text_add(&text, "\r");
+  if (rows > 1) td_text_print(&text, "\033[%dA", rows - 1);
+  td_text_add(&text, "\033[J");
+  write_text(&text);
   r->bar_rows = 0;
 }
 
+static bool is_dots(const td_bar *bar) { return strcmp(bar->style, "dots") == 0; }
+
 void td_bars_draw(td_render *r) {
-  if (!r->error_terminal || !r->bar_count) return;
+  if (!r->error_terminal || !r->bar_count || r->in_dots) return;
+  td_text text = {0};
+  td_render_fresh_line(r);
   int columns = terminal_columns() - 1;
   bool unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
   for (int i = 0; i < r->bar_count; i++) {
-    char text[512];
-    td_bar_line(&r->bars[i], columns, unicode, text, sizeof text);
-    fprintf(stderr, "%s%s\033[K", i ? "\n" : "\r", text);
+    if (is_dots(&r->bars[i])) continue;
+    td_text_add(&text, r->bar_rows ? "\n" : "\r");
+    r->bar_columns[r->bar_rows++] = td_bar_line(&r->bars[i], columns, unicode, &text);
+    td_text_add(&text, "\033[K");
   }
-  fflush(stderr);
-  r->bar_rows = r->bar_count;
+  write_text(&text);
 }
+
+// ---- elsewhere ----
+
+static void keep_late(td_render *r, td_text *line) {
+  td_text_clear(&r->late_line);
+  r->late_line = *line;
+  *line = (td_text){0};
+}
+
+// A line at each tenth or ten seconds, whichever is rarer, and one at the end; one that comes within a second of another waits for
+// the next of its kind, or for the end of the cell.
+static void plain_event(td_render *r, td_bar *bar, bool final) {
+  double at = now();
+  int64_t tenths = bar->total > 0 ? (int64_t)((double)bar->done / (double)bar->total * 10) : bar->tenths + 1;
+  if (!final && (bar->seconds < 10 || at - r->line_time < 10 || tenths <= bar->tenths)) return;
+  td_text line = {0};
+  td_source_print(&line, bar->label, strlen(bar->label));
+  if (bar->label[0]) td_text_add(&line, "  ");
+  state_print(&line, bar);
+  if (bar->postfix[0]) td_text_add(&line, "  ");
+  td_source_print(&line, bar->postfix, strlen(bar->postfix));
+  td_text_add_char(&line, '\n');
+  bar->tenths = tenths;
+  if (r->line_time > 0 && at - r->line_time < 1) keep_late(r, &line);
+  else {
+    r->line_time = at;
+    td_text_clear(&r->late_line);
+  }
+  write_text(&line);
+}
+
+static void dots_event(td_render *r, td_bar *bar, bool final) {
+  td_text text = {0};
+  td_bars_erase(r);
+  if (!r->in_dots && bar->label[0] && !bar->dots) {
+    td_source_print(&text, bar->label, strlen(bar->label));
+    td_text_add_char(&text, ' ');
+  }
+  int64_t dots = bar->total > 0 ? (int64_t)((double)bar->done / (double)bar->total * 50) : bar->done / 100;
+  for (; bar->dots < dots && bar->dots < INT32_MAX; bar->dots++) td_text_add_char(&text, '.');
+  r->in_dots = r->in_dots || text.length;
+  if (final && r->in_dots) {
+    td_text_add_char(&text, '\n');
+    r->in_dots = false;
+  }
+  write_text(&text);
+}
+
+// ---- events ----
 
 static td_bar *bar_of(td_render *r, const td_event *event) {
   for (int i = 0; i < r->bar_count; i++)
     if (r->bars[i].id == event->id) return &r->bars[i];
   if (r->bar_count == TD_BARS_MAX) return NULL;
   td_bar *bar = &r->bars[r->bar_count++];
-  *bar = (td_bar){.id = event->id, .printed = 0};
+  *bar = (td_bar){.id = event->id};
   return bar;
 }
 
-static void plain_line(const td_bar *bar) {
-  char state[128];
-  state_text(bar, state, sizeof state);
-  fprintf(stderr, "%s%s%s%s%s\n", bar->label, bar->label[0] ? "  " : "", state, bar->postfix[0] ? "  " : "", bar->postfix);
+static void copy_cut(char *to, size_t size, const char *from) { // whole characters
+  size_t length = from ? strlen(from) : 0;
+  if (length >= size) {
+    length = size - 1;
+    while (length && ((unsigned char)from[length] & 0xc0) == 0x80) length--;
+  }
+  if (length) memcpy(to, from, length);
+  to[length] = 0;
 }
 
-// Not a terminal: a line at each tenth or 10 seconds, whichever is rarer, and one at the end; never more than one a second.
-static void plain_event(td_render *r, td_bar *bar, bool final) {
-  double at = now();
-  if (r->line_time && at - r->line_time < 1) return;
-  bool tenth = bar->total > 0 && bar->done * 10 / bar->total > (int64_t)(bar->printed * 10);
-  if (!final && (!tenth || at - r->line_time < 10 || !r->line_time)) {
-    if (!r->line_time) r->line_time = at; // the first line comes ten seconds after the start
+static void take_out(td_render *r, td_bar *bar) {
+  size_t index = (size_t)(bar - r->bars);
+  memmove(bar, bar + 1, ((size_t)r->bar_count - index - 1) * sizeof *bar);
+  r->bar_count--;
+}
+
+// The outermost bar stays as a line of text when it ends; inner ones make room for the next.
+static void terminal_event(td_render *r, td_bar *bar, bool final) {
+  td_bars_erase(r);
+  if (!final) {
+    td_bars_draw(r);
     return;
   }
-  plain_line(bar);
-  bar->printed = bar->total > 0 ? (double)bar->done / (double)bar->total : 0;
-  r->line_time = at;
-}
-
-static void dots_event(td_bar *bar, bool final) {
-  int dots = bar->total > 0 ? (int)(bar->done * 50 / bar->total) : (int)(bar->done / 100);
-  for (; bar->dots < dots; bar->dots++) fputc('.', stderr);
-  if (final) fputc('\n', stderr);
-  fflush(stderr);
-}
-
-// A bar that ended stays as a line of text when it is the outermost one; inner ones make room for the next.
-static void keep_last(td_render *r, const td_bar *bar) {
-  if (bar->level > 0 || r->bar_count > 1) {
-    td_bars_erase(r);
-    return;
+  bool outermost = r->bar_count == 1;
+  if (outermost) {
+    td_bars_draw(r);
+    if (r->bar_rows) td_write_all(STDERR_FILENO, "\n", 1);
+    r->bar_rows = 0;
   }
-  fputc('\n', stderr);
-  r->bar_rows = 0;
+  take_out(r, bar);
+  td_bars_draw(r);
 }
 
 void td_bars_event(td_render *r, const td_event *event) {
@@ -165,19 +231,20 @@ void td_bars_event(td_render *r, const td_event *event) {
   bar->total = event->total;
   bar->seconds = event->seconds;
   bar->level = event->level;
-  snprintf(bar->label, sizeof bar->label, "%s", event->text ? event->text : "");
-  snprintf(bar->postfix, sizeof bar->postfix, "%s", event->detail ? event->detail : "");
-  snprintf(bar->style, sizeof bar->style, "%s", event->name ? event->name : "");
-  if (strcmp(bar->style, "dots") == 0) dots_event(bar, event->final);
+  copy_cut(bar->label, sizeof bar->label, event->text);
+  copy_cut(bar->postfix, sizeof bar->postfix, event->detail);
+  copy_cut(bar->style, sizeof bar->style, event->name);
+  if (is_dots(bar)) dots_event(r, bar, event->final);
   else if (r->error_terminal) {
-    td_bars_erase(r);
-    td_bars_draw(r);
-    if (event->final) keep_last(r, bar);
+    terminal_event(r, bar, event->final);
+    return;
   } else plain_event(r, bar, event->final);
-  if (event->final) {
-    size_t index = (size_t)(bar - r->bars);
-    memmove(bar, bar + 1, ((size_t)r->bar_count - index - 1) * sizeof *bar);
-    r->bar_count--;
-    if (r->error_terminal && !r->bar_rows) td_bars_draw(r);
-  }
+  if (event->final) take_out(r, bar);
+}
+
+void td_bars_end(td_render *r) {
+  td_bars_erase(r);
+  r->bar_count = 0;
+  td_render_end_dots(r);
+  write_text(&r->late_line);
 }

@@ -4,6 +4,14 @@
 #define TD_LINE_LINE_H
 #include "repl/notebook/session.h"
 
+// What else is said on stderr: nothing but errors; warnings; what ran and how long it took; metric points and tapes as well.
+#define TD_LOG_LEVELS(X) X(ERROR, "error") X(WARNING, "warning") X(INFO, "info") X(DEBUG, "debug")
+enum td_log_level {
+#define X(NAME, text) TD_LOG_##NAME,
+  TD_LOG_LEVELS(X)
+#undef X
+};
+
 typedef struct td_line_options {
   const char *path;        // deck to run first; NULL: none
   const char *code;        // -e
@@ -11,6 +19,7 @@ typedef struct td_line_options {
   int argument_count;
   bool seeded;
   uint64_t seed;
+  enum td_log_level log;
 } td_line_options;
 
 int td_line_run_deck(const td_line_options *options);  // tapedeck run FILE
@@ -20,8 +29,9 @@ int td_line_prompt(const td_line_options *options);    // the prompt; runs optio
 
 // Shared by the four: a session with argv and seed set and SIGINT wired to it. NULL: said on stderr.
 td_session *td_line_open(const td_line_options *options);
-void td_line_close(td_session *session);
+void td_line_close(td_session *session); // ends the program when the code that runs can't be stopped
 struct td_render;
-int td_line_wait(td_session *session, struct td_render *render); // renders events up to CELL_FINISHED; the exit code, | 0x100 after exit()
-int td_line_cells(td_session *session, struct td_render *render, const char *path); // runs a deck cell by cell; as td_line_wait
+enum { TD_LINE_EXIT = 0x100, TD_LINE_UNREADABLE = 0x200 }; // beside an exit code: exit() was called; the deck can't be read
+int td_line_wait(td_session *session, struct td_render *render); // renders events up to CELL_FINISHED; the exit code
+int td_line_cells(td_session *session, struct td_render *render, const char *path, int *cells); // runs a deck cell by cell; as td_line_wait
 #endif

@@ -10,15 +10,22 @@
 #include "repl/line/editor.h"
 #include "repl/line/line.h"
 #include "repl/line/render.h"
+#include "repl/line/terminal.h"
 #include "repl/notebook/deck.h"
 
+enum { LOOK_MILLISECONDS = 500, STOP_MILLISECONDS = 1000 };
+
 static td_session *volatile interrupted_session;
+static volatile sig_atomic_t interrupts;
 
 static void on_interrupt(int signal) {
   (void)signal;
-  td_editor_interrupt();
+  interrupts = 1;
+  td_terminal_interrupt();
   if (interrupted_session) td_session_interrupt(interrupted_session);
 }
+
+// ---- a session's life ----
 
 typedef struct setting { const td_line_options *options; bool ok; } setting;
 
@@ -53,41 +60,99 @@ td_session *td_line_open(const td_line_options *options) {
 void td_line_close(td_session *session) {
   signal(SIGINT, SIG_DFL);
   interrupted_session = NULL;
+  if (!td_session_stop(session, STOP_MILLISECONDS)) _exit(1); // the code that runs catches every interrupt
   td_session_free(session);
 }
+
+// ---- waiting for a cell ----
 
 static int exit_code(const td_event *finished) {
   switch (finished->status) {
   case TD_RUN_DONE: return 0;
   case TD_RUN_INTERRUPTED: return 130;
-  case TD_RUN_EXIT: return (int)(finished->total & 0xff);
+  case TD_RUN_EXIT: return (int)(finished->total & 0xff) | TD_LINE_EXIT;
   default: return 1;
   }
 }
 
-int td_line_wait(td_session *session, td_render *render) {
-  td_event event;
-  while (td_session_next(session, &event, -1)) {
-    td_render_event(render, &event);
-    if (render->broken) td_session_interrupt(session);
-    if (event.kind == TD_EVENT_CELL_FINISHED) return render->broken ? 1 : exit_code(&event) | (event.status == TD_RUN_EXIT ? 0x100 : 0);
+// A line of stdin for input(); no byte after it is taken. NULL: the end.
+static char *read_stdin_line(void) {
+  td_text line = {0};
+  char c = 0;
+  while (c != '\n') {
+    ssize_t got = read(STDIN_FILENO, &c, 1);
+    if (got < 0 && errno == EINTR && !interrupts) continue;
+    if (got <= 0 && !line.length) return NULL;
+    if (got <= 0) break;
+    if (c != '\n') td_text_add_char(&line, c);
   }
+  return td_text_take(&line);
+}
+
+static void answer(td_session *session, const td_render *render, const char *prompt) {
+  char *line = NULL;
+  enum td_line_result result = TD_LINE_READ;
+  if (render->prompt) {
+    td_terminal_allow_interrupt(false);
+    result = td_editor_read(prompt, "", &line);
+    td_editor_release();
+    td_terminal_allow_interrupt(true);
+  } else {
+    td_write_all(STDOUT_FILENO, prompt, strlen(prompt));
+    line = read_stdin_line();
+  }
+  if (result != TD_LINE_INTERRUPTED) td_session_reply(session, line);
+  td_memory_free(line);
+}
+
+// After Ctrl-C at the prompt, what waits to be shown isn't waited for.
+static void drop_output(td_session *session, td_render *render) {
+  interrupts = 0;
+  size_t dropped = render->prompt ? td_session_drop_output(session) : 0;
+  td_text text = {0};
+  if (dropped) td_text_print(&text, "(%zu bytes of output not shown)", dropped);
+  if (text.data) td_render_error(render, text.data);
+  td_text_clear(&text);
+}
+
+static bool is_lost(const td_render *render) { return render->broken || (render->prompt && td_terminal_gone()); }
+
+static int wait_cell(td_session *session, td_render *render) {
+  td_event event;
+  while (true) {
+    bool came = td_session_next(session, &event, LOOK_MILLISECONDS);
+    if (interrupts) drop_output(session, render);
+    if (came) td_render_event(render, &event);
+    if (came && event.kind == TD_EVENT_INPUT) answer(session, render, event.text);
+    if (came && event.kind == TD_EVENT_CELL_FINISHED) return render->broken ? 1 : exit_code(&event);
+    if (!is_lost(render)) continue;
+    render->broken = true;
+    td_session_stop(session, STOP_MILLISECONDS);
+    return 1;
+  }
+}
+
+int td_line_wait(td_session *session, td_render *render) {
+  if (render->prompt) td_terminal_allow_interrupt(true);
+  int code = wait_cell(session, render);
+  if (render->prompt) td_terminal_allow_interrupt(false);
+  interrupts = 0;
+  return code;
+}
+
+// ---- scripts ----
+
+static int run_text(td_session *session, td_render *render, const char *text, size_t length, const td_run_options *options) {
+  if (td_session_run(session, text, length, options)) return td_line_wait(session, render);
+  td_render_error(render, "error: no memory for this cell");
   return 1;
 }
 
-// Runs one text; the exit code, with bit 8 set when exit() was called.
-static int run_text(td_session *session, td_render *render, const char *text, size_t length, const td_run_options *options) {
-  if (!td_session_run(session, text, length, options)) {
-    fprintf(stderr, "error: no memory for a cell of %zu bytes\n", length);
-    return 1;
-  }
-  return td_line_wait(session, render);
-}
-
-static int run_cells(td_session *session, td_render *render, const td_deck *deck, const char *name) {
+static int run_cells(td_session *session, td_render *render, const td_deck *deck, const char *name, int *cells) {
   for (int i = 0; i < deck->count; i++) {
     const td_cell_text *cell = &deck->cells[i];
     if (cell->markdown) continue;
+    *cells = i + 1;
     td_run_options options = {.name = name, .folder = deck->folder, .echo_last = true, .cell = i + 1, .line = cell->line};
     int code = run_text(session, render, cell->text, cell->length, &options);
     if (code) return code;
@@ -112,35 +177,36 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-int td_line_cells(td_session *session, td_render *render, const char *path) {
+int td_line_cells(td_session *session, td_render *render, const char *path, int *cells) {
   td_deck deck;
-  if (load_deck(path, &deck)) return 1;
-  int code = run_cells(session, render, &deck, base_name(path));
+  if (load_deck(path, &deck)) return 1 | TD_LINE_UNREADABLE;
+  int code = run_cells(session, render, &deck, base_name(path), cells);
   td_deck_clear(&deck);
   return code;
+}
+
+static int finish(td_session *session, td_render *render, int code) {
+  td_render_stop(render);
+  td_line_close(session);
+  return render->broken && !(code & 0xff) ? 1 : code & 0xff;
 }
 
 int td_line_run_deck(const td_line_options *options) {
   td_session *session = td_line_open(options);
   if (!session) return 1;
   td_render render;
-  td_render_start(&render, false);
-  int code = td_line_cells(session, &render, options->path);
-  td_render_stop(&render);
-  td_line_close(session);
-  return render.broken && !(code & 0xff) ? 1 : code & 0xff;
+  int cells = 0;
+  td_render_start(&render, options, false);
+  return finish(session, &render, td_line_cells(session, &render, options->path, &cells));
 }
 
 static int run_all(const td_line_options *options, const char *text, size_t length, const char *name) {
   td_session *session = td_line_open(options);
   if (!session) return 1;
   td_render render;
-  td_render_start(&render, false);
+  td_render_start(&render, options, false);
   td_run_options run = {.name = name, .echo_all = true, .cell = 1};
-  int code = run_text(session, &render, text, length, &run);
-  td_render_stop(&render);
-  td_line_close(session);
-  return render.broken && !(code & 0xff) ? 1 : code & 0xff;
+  return finish(session, &render, run_text(session, &render, text, length, &run));
 }
 
 int td_line_run_code(const td_line_options *options) { return run_all(options, options->code, strlen(options->code), "<-e>"); }

@@ -16,25 +16,27 @@ void td_output_text(td_interpreter *I, td_text *text) {
   td_text_clear(text);
 }
 
-static td_value take_global(td_interpreter *I, const char *name) {
+static td_value take_global(td_interpreter *I, td_module *module, const char *name) {
   td_str *word = td_str_intern(I, name, strlen(name));
-  td_global *global = word ? td_module_global(I, I->main, word) : NULL;
+  td_global *global = word ? td_module_global(I, module, word) : NULL;
   td_value value = global ? global->value : TD_NIL;
   if (global) global->value = TD_NIL;
   if (word) td_unref(td_from(word));
   return value;
 }
 
-td_value td_evaluate_text(td_interpreter *I, const char *text, const char *name) {
+td_value td_evaluate_in(td_interpreter *I, td_module *module, const char *text, const char *name) {
   td_text wrapped = {0};
   td_text_print(&wrapped, "_tapedeck_value_ = (%s\n)", text);
   bool expression = wrapped.data && *text && td_check_complete(I, wrapped.data, wrapped.length) == TD_PARSED;
   const char *code = expression ? wrapped.data : text;
-  td_run_result result = td_run_module(I, I->main, code, strlen(code), name, "");
+  td_run_result result = td_run_module(I, module, code, strlen(code), name, "");
   td_text_clear(&wrapped);
   if (result != TD_RUN_DONE) return TD_NIL;
-  return expression ? take_global(I, "_tapedeck_value_") : TD_NONE;
+  return expression ? take_global(I, module, "_tapedeck_value_") : TD_NONE;
 }
+
+td_value td_evaluate_text(td_interpreter *I, const char *text, const char *name) { return td_evaluate_in(I, I->main, text, name); }
 
 // ---- %run ----
 

@@ -1,5 +1,8 @@
-// See session.h. Two queues under one lock: commands to the evaluator, events from it. The evaluator waits when a face is too
-// slow to take events (memory stays bounded); progress events replace a waiting one of the same bar. A pipe wakes poll().
+// See session.h. Two queues under one lock: commands to the evaluator, events from it.
+//  1. The evaluator waits when a face is too slow to take events, so memory stays bounded; a progress event replaces a waiting one
+//     of the same bar. A pipe wakes poll().
+//  2. A cell has ended for the face once its CELL_FINISHED can be taken: from then on questions are asked, and wait their turn.
+//  3. An interrupt stays until running code takes it or the face forgets it: one that comes while no cell runs stops the next.
 #include "repl/notebook/session.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +17,7 @@
 
 #define STACK_BYTES ((size_t)64 << 20)
 #define WAITING_BYTES ((size_t)8 << 20) // events may hold this much text before the evaluator waits
+enum { LOOK_MILLISECONDS = 20 };         // how often a wait that no signal can end looks for an interrupt
 
 typedef struct command {
   struct command *next;
@@ -26,7 +30,7 @@ typedef struct command {
 } command;
 
 typedef struct waiting { // an event and its texts, in one block
-  struct waiting *next;
+  struct waiting *next, *previous;
   td_event event;
   size_t bytes;
   char texts[];
@@ -42,9 +46,11 @@ struct td_session {
   size_t event_bytes;
   int pipe[2];
   bool signalled;                 // a byte is in the pipe
-  bool running, closing, started;
+  bool running, closing, started, ended;
   td_interpreter *interpreter;
   td_event_sink sink;
+  enum { NO_QUESTION, ASKED, REPLIED } line_state; // of td_interpreter.read_line
+  char *line;                     // the reply; NULL: end of input
 };
 
 // ---- events ----
@@ -81,16 +87,21 @@ static bool replaces_last(const td_session *s, const td_event *event) {
          !last->event.final;
 }
 
-static void drop_last(td_session *s) {
-  waiting *last = s->last_event, **link = &s->first_event, *before = NULL;
-  while (*link != last) {
-    before = *link;
-    link = &before->next;
-  }
-  *link = NULL;
-  s->last_event = before;
-  s->event_bytes -= last->bytes;
-  td_memory_free(last);
+static void append(td_session *s, waiting *w) {
+  w->next = NULL;
+  w->previous = s->last_event;
+  if (s->last_event) s->last_event->next = w;
+  else s->first_event = w;
+  s->last_event = w;
+  s->event_bytes += w->bytes;
+}
+
+static void take_out(td_session *s, waiting *w) {
+  if (w->previous) w->previous->next = w->next;
+  else s->first_event = w->next;
+  if (w->next) w->next->previous = w->previous;
+  else s->last_event = w->previous;
+  s->event_bytes -= w->bytes;
 }
 
 static void wake_poll(td_session *s) {
@@ -101,16 +112,19 @@ static void wake_poll(td_session *s) {
 static void emit(void *owner, const td_event *event) {
   td_session *s = owner;
   waiting *w = copy_event(event);
-  if (!w) return;
   pthread_mutex_lock(&s->lock);
   while (s->event_bytes > WAITING_BYTES && !s->closing) pthread_cond_wait(&s->taken, &s->lock);
-  if (replaces_last(s, event)) drop_last(s);
-  if (s->last_event) s->last_event->next = w;
-  else s->first_event = w;
-  s->last_event = w;
-  s->event_bytes += w->bytes;
-  wake_poll(s);
-  pthread_cond_signal(&s->arrived);
+  if (event->kind == TD_EVENT_CELL_FINISHED) s->running = false;
+  if (w && replaces_last(s, event)) {
+    waiting *last = s->last_event;
+    take_out(s, last);
+    td_memory_free(last);
+  }
+  if (w) {
+    append(s, w);
+    wake_poll(s);
+  }
+  pthread_cond_broadcast(&s->arrived);
   pthread_mutex_unlock(&s->lock);
 }
 
@@ -142,9 +156,7 @@ bool td_session_next(td_session *s, td_event *event, int timeout) {
   }
   waiting *w = s->first_event;
   if (w) {
-    s->first_event = w->next;
-    if (!w->next) s->last_event = NULL;
-    s->event_bytes -= w->bytes;
+    take_out(s, w);
     s->current = w;
     *event = w->event;
     pthread_cond_signal(&s->taken);
@@ -152,6 +164,21 @@ bool td_session_next(td_session *s, td_event *event, int timeout) {
   if (!s->first_event) drain_pipe(s);
   pthread_mutex_unlock(&s->lock);
   return w != NULL;
+}
+
+size_t td_session_drop_output(td_session *s) {
+  size_t dropped = 0;
+  pthread_mutex_lock(&s->lock);
+  for (waiting *w = s->first_event, *next; w; w = next) {
+    next = w->next;
+    if (w->event.kind != TD_EVENT_OUTPUT) continue;
+    dropped += w->event.length;
+    take_out(s, w);
+    td_memory_free(w);
+  }
+  pthread_cond_signal(&s->taken);
+  pthread_mutex_unlock(&s->lock);
+  return dropped;
 }
 
 int td_session_descriptor(const td_session *s) { return s->pipe[0]; }
@@ -189,10 +216,45 @@ static void run_command(td_session *s, command *c) {
     c->question(s->interpreter, c->argument);
     return;
   }
-  atomic_store(&s->interpreter->context->interrupt, 0);
   note_cell(s->interpreter, c->text, c->length, c->options.cell);
   td_run(s->interpreter, s->interpreter->main, c->text, c->length, &c->options);
-  atomic_store(&s->interpreter->context->interrupt, 0);
+}
+
+// td_interpreter.read_line: tells the face that a line is wanted and waits for its reply.
+static char *ask_line(td_interpreter *I, const char *prompt) {
+  td_session *s = I->sink->owner;
+  td_event event = {.kind = TD_EVENT_INPUT, .cell = I->cell, .text = prompt, .length = strlen(prompt)};
+  pthread_mutex_lock(&s->lock);
+  s->line_state = ASKED;
+  pthread_mutex_unlock(&s->lock);
+  emit(s, &event);
+  pthread_mutex_lock(&s->lock);
+  while (s->line_state == ASKED && !s->closing && !atomic_load(&I->context->interrupt)) {
+    struct timespec until = deadline(LOOK_MILLISECONDS);
+    pthread_cond_timedwait(&s->arrived, &s->lock, &until);
+  }
+  char *line = s->line;
+  s->line = NULL;
+  s->line_state = NO_QUESTION;
+  pthread_mutex_unlock(&s->lock);
+  if (!td_interrupted(I)) return line;
+  td_memory_free(line);
+  return NULL;
+}
+
+bool td_session_reply(td_session *s, const char *line) {
+  char *copy = line ? td_memory_text(line) : NULL;
+  bool ok = copy || !line;
+  pthread_mutex_lock(&s->lock);
+  if (s->line_state == ASKED) {
+    s->line_state = REPLIED;
+    s->line = copy;
+    copy = NULL;
+  }
+  pthread_cond_broadcast(&s->arrived);
+  pthread_mutex_unlock(&s->lock);
+  td_memory_free(copy);
+  return ok;
 }
 
 static bool start_interpreter(td_session *s) {
@@ -201,6 +263,7 @@ static bool start_interpreter(td_session *s) {
   s->interpreter->sink = &s->sink;
   s->interpreter->library = td_library_decks;
   s->interpreter->command = td_command_run;
+  s->interpreter->read_line = ask_line;
   return true;
 }
 
@@ -230,8 +293,12 @@ static void *evaluator(void *argument) {
   if (s->interpreter) {
     s->interpreter->sink = NULL;
     td_interpreter_free(s->interpreter);
-    s->interpreter = NULL;
   }
+  pthread_mutex_lock(&s->lock);
+  s->interpreter = NULL;
+  s->ended = true;
+  pthread_cond_broadcast(&s->arrived);
+  pthread_mutex_unlock(&s->lock);
   return NULL;
 }
 
@@ -283,6 +350,8 @@ void td_session_interrupt(td_session *s) {
   if (s->interpreter) atomic_store(&s->interpreter->context->interrupt, 1);
 }
 
+void td_session_forget_interrupt(td_session *s) { atomic_store(&s->interpreter->context->interrupt, 0); }
+
 // ---- life ----
 
 static bool start_thread(td_session *s) {
@@ -298,8 +367,9 @@ static bool start_thread(td_session *s) {
   if (!ok) return false;
   pthread_mutex_lock(&s->lock);
   while (!s->started) pthread_cond_wait(&s->arrived, &s->lock);
+  ok = !s->closing;
   pthread_mutex_unlock(&s->lock);
-  return true;
+  return ok;
 }
 
 td_session *td_session_new(void) {
@@ -315,26 +385,33 @@ td_session *td_session_new(void) {
   pthread_cond_init(&s->taken, NULL);
   pthread_cond_init(&s->arrived, &monotonic);
   pthread_condattr_destroy(&monotonic);
-  bool ok = pipe2(s->pipe, O_CLOEXEC) == 0 && start_thread(s);
-  if (ok && s->interpreter) return s;
-  if (ok) pthread_join(s->thread, NULL);
-  s->interpreter = NULL;
-  s->closing = true;
+  if (pipe2(s->pipe, O_CLOEXEC) == 0 && start_thread(s)) return s;
   td_session_free(s);
   return NULL;
 }
 
+bool td_session_stop(td_session *s, int timeout) {
+  struct timespec end = deadline(timeout);
+  bool late = false;
+  pthread_mutex_lock(&s->lock);
+  s->closing = true;
+  pthread_cond_broadcast(&s->commanded);
+  pthread_cond_broadcast(&s->taken);
+  while (s->started && !s->ended && !late) { // code may catch an interrupt, so there is one after the other
+    td_session_interrupt(s);
+    struct timespec until = deadline(LOOK_MILLISECONDS);
+    pthread_cond_timedwait(&s->arrived, &s->lock, &until);
+    struct timespec now = deadline(0);
+    late = timeout >= 0 && (now.tv_sec > end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec));
+  }
+  pthread_mutex_unlock(&s->lock);
+  return !late;
+}
+
 void td_session_free(td_session *s) {
   if (!s) return;
-  if (s->interpreter) {
-    pthread_mutex_lock(&s->lock);
-    s->closing = true;
-    td_session_interrupt(s);
-    pthread_cond_broadcast(&s->commanded);
-    pthread_cond_broadcast(&s->taken);
-    pthread_mutex_unlock(&s->lock);
-    pthread_join(s->thread, NULL);
-  }
+  td_session_stop(s, -1);
+  if (s->started) pthread_join(s->thread, NULL);
   while (s->first_command) {
     command *c = s->first_command;
     s->first_command = c->next;
@@ -346,6 +423,7 @@ void td_session_free(td_session *s) {
     td_memory_free(w);
   }
   td_memory_free(s->current);
+  td_memory_free(s->line);
   for (int i = 0; i < 2; i++)
     if (s->pipe[i] >= 0) close(s->pipe[i]);
   pthread_cond_destroy(&s->commanded);

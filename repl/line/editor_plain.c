@@ -1,0 +1,51 @@
+// See editor.h: the editor of a build without readline. The terminal's own line editing is all there is.
+#include "repl/line/editor.h"
+#ifndef HAVE_READLINE
+#include <stdio.h>
+#include <unistd.h>
+#include "engine/base/memory.h"
+#include "engine/base/text.h"
+#include "repl/line/history.h"
+#include "repl/line/terminal.h"
+
+void td_editor_start(td_session *session) {
+  (void)session;
+  td_terminal_start();
+}
+void td_editor_stop(void) { td_terminal_stop(); }
+void td_editor_release(void) {}
+void td_editor_remember(const char *cell) { td_history_append(cell); }
+
+// Reads a byte; false: there is no line.
+static bool read_step(td_text *text, char *c, enum td_line_result *result) {
+  switch (td_terminal_wait()) {
+  case TD_NEWS_INPUT: break;
+  case TD_NEWS_INTERRUPT: *result = TD_LINE_INTERRUPTED; return false;
+  case TD_NEWS_SUSPEND: td_terminal_suspend(); return true;
+  case TD_NEWS_RESIZE: return true;
+  default: return false;
+  }
+  ssize_t got = read(STDIN_FILENO, c, 1);
+  if (got == 0 && text->length) *c = '\n';
+  else if (got <= 0) return false;
+  if (*c != '\n') td_text_add_char(text, *c);
+  return true;
+}
+
+enum td_line_result td_editor_read(const char *prompt, const char *indent, char **line) {
+  enum td_line_result result = TD_LINE_END;
+  td_text text = {0};
+  char c = 0;
+  (void)indent; // nobody could delete it
+  fputs(prompt, stdout);
+  fflush(stdout);
+  while (c != '\n')
+    if (!read_step(&text, &c, &result)) {
+      td_text_clear(&text);
+      if (result == TD_LINE_INTERRUPTED) fputc('\n', stdout);
+      return result;
+    }
+  *line = td_text_take(&text);
+  return *line ? TD_LINE_READ : TD_LINE_END;
+}
+#endif
