@@ -116,6 +116,7 @@ td_value td_raise_value(td_interpreter *I, td_value v) {
 // ---- memory ----
 
 td_value td_raise_memory(td_interpreter *I) {
+  if (td_is_nil(I->core->memory_error)) return TD_NIL; // an interpreter that is being made: it won't be
   td_exception *e = (td_exception *)I->core->memory_error.o;
   td_str *message = td_as_str(td_as_tuple(e->arguments)->items[0]);
   if (message->object.refs == 1) {
