@@ -17,6 +17,7 @@
   X(TAPE, "text: tape's name; done: records; total: bytes held")                                                       \
   X(WARNING, "text; detail: place")                                                                                    \
   X(ERROR, "text: the whole diagnostic; detail: its first line; place fields: name, line, column")                     \
+  X(INPUT, "text: prompt; the evaluator waits for td_session_reply")                                                   \
   X(CELL_FINISHED, "cell; seconds; status: a td_run_result")
 
 enum td_event_kind {

@@ -46,6 +46,8 @@ struct td_interpreter {
   int32_t progress_level;   // progress bars open now
   int32_t cell;             // number of the running cell
   td_dict *results;         // _1, _2 ...
+  void (*on_call)(td_interpreter *, const td_prototype *callee); // a debugger, told of every call of a function while depth_limit is 0
+  char *(*read_line)(td_interpreter *, const char *prompt); // a line from whoever sits there, owned by the caller; NULL: end of input, or exception. NULL itself: nobody
   td_command *command;      // runs COMMAND lines; set by the notebook; NULL: they are errors
   const struct td_library_deck *library; // the standard library's decks, ends with name NULL; set by who made the interpreter; NULL: none
   const td_builtin *builtin; // the builtin function that was called last: its data, for natives shared by many rows
@@ -81,7 +83,7 @@ int td_exit_code(const td_interpreter *);          // after TD_RUN_EXIT
   X(OS_ERROR, "OSError", EXCEPTION) X(FILE_NOT_FOUND_ERROR, "FileNotFoundError", OS_ERROR)                              \
   X(RUNTIME_ERROR, "RuntimeError", EXCEPTION) X(NOT_IMPLEMENTED_ERROR, "NotImplementedError", RUNTIME_ERROR)            \
   X(RECURSION_ERROR, "RecursionError", RUNTIME_ERROR) X(GRADIENT_ERROR, "GradientError", RUNTIME_ERROR)                 \
-  X(STOP_ITERATION, "StopIteration", EXCEPTION) X(SYNTAX_ERROR, "SyntaxError", EXCEPTION)                               \
+  X(STOP_ITERATION, "StopIteration", EXCEPTION) X(EOF_ERROR, "EOFError", EXCEPTION) X(SYNTAX_ERROR, "SyntaxError", EXCEPTION)                               \
   X(SYSTEM_ERROR, "SystemError", EXCEPTION) X(TYPE_ERROR, "TypeError", EXCEPTION) X(VALUE_ERROR, "ValueError", EXCEPTION) \
   X(WARNING, "Warning", EXCEPTION) X(USER_WARNING, "UserWarning", WARNING)
 enum td_builtin_class {

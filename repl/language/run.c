@@ -54,10 +54,8 @@ void td_output_flush(td_interpreter *I) {
   output->failed = false;
 }
 
-void td_output(td_interpreter *I, int stream, const char *bytes, size_t length) {
+static void output_piece(td_interpreter *I, int stream, const char *bytes, size_t length) {
   td_text *output = &I->core->output;
-  if (stream != I->core->output_stream) td_output_flush(I);
-  I->core->output_stream = stream;
   td_text_add_bytes(output, bytes, length);
   if (output->failed) { // no memory to gather: what is there goes out, then these bytes
     td_output_flush(I);
@@ -69,6 +67,16 @@ void td_output(td_interpreter *I, int stream, const char *bytes, size_t length) 
   size_t whole = output->length;
   while (whole && output->data[whole - 1] != '\n') whole--;
   send_output(I, whole ? whole : output->length);
+}
+
+// In pieces, so that no event is long.
+void td_output(td_interpreter *I, int stream, const char *bytes, size_t length) {
+  if (stream != I->core->output_stream) td_output_flush(I);
+  I->core->output_stream = stream;
+  for (size_t at = 0, piece; at < length; at += piece) {
+    piece = length - at < OUTPUT_BATCH ? length - at : OUTPUT_BATCH;
+    output_piece(I, stream, bytes + at, piece);
+  }
 }
 
 void td_warn(td_interpreter *I, const char *message) {
