@@ -3,7 +3,6 @@
 //  1. base[0..count) on the value stack belongs to the callee, which releases it and puts the stack back at base.
 //  2. A callee is held by whoever calls it until it has returned.
 //  3. Depth is bounded by depth_limit, by the value stack and by the address that the C stack may reach.
-#include <stdio.h>
 #include <string.h>
 
 #include "engine/base/memory.h"
@@ -24,8 +23,16 @@ bool td_stack_room(td_interpreter *I, int64_t values) {
   return I->stack_end - I->stack_top >= values || !too_deep(I);
 }
 
-static inline bool call_refused(td_interpreter *I, const td_value *top) {
-  if (TD_UNLIKELY(top > I->stack_end || I->depth >= I->depth_limit || (char *)__builtin_frame_address(0) < I->stack_limit)) return too_deep(I);
+// A debugger sets depth_limit to 0, so that it hears of calls here and calls without one cost nothing more.
+static __attribute__((noinline)) bool call_refused_slow(td_interpreter *I, const td_prototype *p, const td_value *top) {
+  if (!I->on_call || top > I->stack_end || I->depth >= TD_DEPTH_LIMIT || (char *)__builtin_frame_address(0) < I->stack_limit) return too_deep(I);
+  I->on_call(I, p);
+  return td_interrupted(I);
+}
+
+static inline bool call_refused(td_interpreter *I, const td_prototype *p, const td_value *top) {
+  if (TD_UNLIKELY(top > I->stack_end || I->depth >= I->depth_limit || (char *)__builtin_frame_address(0) < I->stack_limit))
+    return call_refused_slow(I, p, top);
   return td_interrupted(I);
 }
 
@@ -79,7 +86,7 @@ static inline __attribute__((always_inline)) td_value run_function(td_interprete
   td_prototype *p = f->prototype;
   td_value *top = slots + p->slot_count;
   td_value result = TD_NIL;
-  if (TD_UNLIKELY(call_refused(I, top))) {
+  if (TD_UNLIKELY(call_refused(I, p, top))) {
     drop_values(slots, slots + bound);
     I->stack_top = slots;
     return TD_NIL;
@@ -190,24 +197,48 @@ static td_value builtin_bound(td_interpreter *I, const td_builtin *builtin, td_v
   td_arguments arguments = { .count = count, .keyword_count = keyword_count, .values = base, .keywords = keywords, .node = I->frame->call };
   td_value *slots = base + count + keyword_count;
   int32_t total = s->positional + s->keyword_only + s->star + s->double_star;
-  char qualified[96];
-  const char *name = builtin->row->name;
-  if (builtin->method_of) {
-    snprintf(qualified, sizeof qualified, "%s.%s", builtin->method_of->name, name);
-    name = qualified;
-  }
+  td_callee callee = { builtin->method_of ? builtin->method_of->name : NULL, builtin->row->name };
   I->stack_top = slots;
-  if (!td_stack_room(I, total) || !td_bind(I, name, s, &arguments, slots)) return TD_NIL;
+  if (!td_stack_room(I, total) || !td_bind_callee(I, &callee, s, &arguments, slots)) return TD_NIL;
   I->stack_top = slots + total;
   return call_native(I, builtin, self, slots, total);
+}
+
+// Gathers positional arguments beyond the named ones into a tuple, and gives keyword-only ones their defaults. The values of
+// base[positional..count) move into the tuple, so NIL is left there when all is done.
+static __attribute__((noinline)) td_value builtin_starred(td_interpreter *I, const td_builtin *builtin, td_value self, td_value *base, int32_t count) {
+  const td_signature *s = builtin->signature;
+  int32_t named = s->positional + s->keyword_only, total = named + 1;
+  for (int32_t i = s->positional; i < named; i++)
+    if (td_is_nil(s->fallbacks[i]) && !s->optional[i]) return builtin_bound(I, builtin, self, base, count, 0, NULL);
+  td_tuple *rest = td_tuple_new(I, count - s->positional);
+  if (!rest) return TD_NIL;
+  for (int32_t i = s->positional; i < count; i++) rest->items[i - s->positional] = base[i];
+  for (int32_t i = s->positional; i < named; i++) base[i] = td_ref(s->fallbacks[i]);
+  base[named] = td_from(rest);
+  I->stack_top = base + (total > count ? total : count);
+  I->builtin = builtin;
+  td_value result = builtin->row->function(I, self, base);
+  drop_values(base + s->positional, base + total);
+  for (int32_t i = s->positional; i < count; i++) base[i] = TD_NIL;
+  return result;
+}
+
+// The forms of a call that are not the plain one; the caller releases base[0..count).
+static __attribute__((noinline)) td_value builtin_other(td_interpreter *I, const td_builtin *builtin, td_value self, td_value *base, int32_t count) {
+  const td_signature *s = builtin->signature;
+  if (td_recursion(I)) return TD_NIL;
+  bool starred = s->star && !s->double_star && count >= s->positional && I->stack_end - base > s->positional + s->keyword_only;
+  return starred ? builtin_starred(I, builtin, self, base, count) : builtin_bound(I, builtin, self, base, count, 0, NULL);
 }
 
 // Positional arguments of a builtin; those not given get their defaults in place.
 static inline td_value builtin_here(td_interpreter *I, const td_builtin *builtin, td_value self, td_value *base, int32_t count) {
   const td_signature *s = builtin->signature;
   int32_t total = s->positional + s->keyword_only;
-  if (TD_UNLIKELY(s->star || s->double_star || count < s->required || count > s->positional || I->stack_end - base < total || (char *)__builtin_frame_address(0) < I->stack_limit))
-    return td_recursion(I) ? TD_NIL : builtin_bound(I, builtin, self, base, count, 0, NULL);
+  if (TD_UNLIKELY(s->star || s->double_star || count < s->required || count > s->positional || I->stack_end - base < total ||
+                  (char *)__builtin_frame_address(0) < I->stack_limit))
+    return builtin_other(I, builtin, self, base, count);
   for (int32_t i = count; i < total; i++) {
     base[i] = td_ref(s->fallbacks[i]);
     if (TD_UNLIKELY(td_is_nil(base[i]) && !s->optional[i])) { // a keyword-only one that must be given
@@ -216,10 +247,9 @@ static inline td_value builtin_here(td_interpreter *I, const td_builtin *builtin
     }
   }
   I->stack_top = base + total;
-  td_value result;
   I->builtin = builtin;
-  result = builtin->row->function(I, self, base);
-  drop_values(base + count, base + total);
+  td_value result = builtin->row->function(I, self, base);
+  for (int32_t i = count; i < total; i++) td_unref(base[i]);
   return result;
 }
 
@@ -349,20 +379,34 @@ static td_value evaluate_call(td_interpreter *I, const td_node *n) {
   return result;
 }
 
-// The function that v.name(...) calls with v as its first argument, without making a bound method; NIL: there is none.
-static inline td_value method_of(td_interpreter *I, td_value v, const td_node *attribute) {
-  td_str *name = attribute->name;
+// What v.name(...) calls with v as its first argument, without making a bound method; NULL: there is no such function. The
+// ATTRIBUTE, which is not evaluated itself, remembers it: value.tag is the class or type, value.i the version of classes,
+// ops the function or builtin.
+static __attribute__((noinline)) td_object *find_method(td_interpreter *I, td_value v, td_node *attribute) {
+  td_object *found = NULL;
   if (td_is_instance(v)) {
-    td_instance *instance = td_as_instance(v);
-    td_value found = td_class_find(I, instance->class, name);
-    if (!td_is(found, &td_function_type) && !td_is(found, &td_builtin_type)) return TD_NIL;
-    if (instance->attributes && instance->attributes->count && !td_is_nil(td_dict_get_str(instance->attributes, name))) return TD_NIL;
-    return found;
+    td_value value = td_class_find(I, td_as_instance(v)->class, attribute->name);
+    if (td_is(value, &td_function_type)) found = value.o;
+  } else if (td_type_of(v)->methods) {
+    td_builtin *method = td_type_method(I, td_type_of(v), attribute->name);
+    found = method ? &method->container.object : NULL;
   }
+  if (!found) return NULL;
+  attribute->value.tag = (uint64_t)(uintptr_t)(td_is_instance(v) ? (const void *)td_as_instance(v)->class : td_type_of(v));
+  attribute->value.i = I->core->class_version;
+  attribute->ops = (uint8_t *)found;
+  return found;
+}
+
+static inline td_object *method_of(td_interpreter *I, td_value v, const td_node *attribute) {
   const td_type *type = td_type_of(v);
-  if (!type->methods) return TD_NIL;
-  td_builtin *method = td_type_method(I, type, name);
-  return method ? (td_value){ .tag = TD_TAG_OBJECT, .o = &method->container.object } : TD_NIL;
+  bool instance = type == &td_instance_type || type == &td_exception_type;
+  uint64_t key = (uint64_t)(uintptr_t)(instance ? (const void *)td_as_instance(v)->class : type);
+  bool known = attribute->value.tag == key && attribute->value.i == (int64_t)I->core->class_version;
+  td_object *found = TD_LIKELY(known) ? (td_object *)attribute->ops : find_method(I, v, (td_node *)attribute);
+  if (!instance || !found) return found;
+  td_dict *own = td_as_instance(v)->attributes; // the instance's own attribute comes before the class's function
+  return own && own->count && !td_is_nil(td_dict_get_str(own, attribute->name)) ? NULL : found;
 }
 
 static __attribute__((noinline)) td_value call_attribute(td_interpreter *I, const td_node *n, td_value v) {
@@ -384,19 +428,19 @@ static td_value evaluate_call_method(td_interpreter *I, const td_node *n) {
   const td_node *attribute = n->a;
   td_value v = attribute->a->evaluate(I, attribute->a);
   if (TD_UNLIKELY(td_is_nil(v))) return TD_NIL;
-  td_value method = method_of(I, v, attribute);
-  if (td_is_nil(method)) return td_is_nil(I->raised) ? call_attribute(I, n, v) : (td_unref(v), TD_NIL);
+  td_object *method = method_of(I, v, attribute);
+  if (!method) return td_is_nil(I->raised) ? call_attribute(I, n, v) : (td_unref(v), TD_NIL);
   td_value *base = I->stack_top, result = TD_NIL;
   if (TD_UNLIKELY(!td_stack_room(I, 1))) return td_unref(v), TD_NIL;
   base[0] = v;
   I->stack_top = base + 1;
-  td_ref(method);
+  method->refs++;
   if (TD_LIKELY(push_arguments(I, n, base + 1))) {
-    td_mark(I, n);
-    td_function *f = (td_function *)method.o;
+    td_function *f = (td_function *)method;
     int32_t count = n->count + 1;
-    if (f->container.object.type != &td_function_type) {
-      result = builtin_here(I, (td_builtin *)method.o, v, base + 1, n->count);
+    td_mark(I, n);
+    if (method->type != &td_function_type) {
+      result = builtin_here(I, (td_builtin *)method, v, base + 1, n->count);
       drop_values(base, base + count);
     } else if (f->plain && count == f->prototype->positional) {
       result = run_function(I, f, base, count, true);
@@ -407,7 +451,7 @@ static td_value evaluate_call_method(td_interpreter *I, const td_node *n) {
     td_unref(v);
   }
   I->stack_top = base;
-  td_unref(method);
+  td_unref((td_value){ .tag = TD_TAG_OBJECT, .o = method });
   return result;
 }
 

@@ -92,6 +92,8 @@ td_value td_number_binary(td_interpreter *, int op, td_value a, td_value b); // 
 int64_t td_containers_live(void);  // on this thread
 
 void td_signature_free(td_signature *signature); // signature.c
+typedef struct td_callee { const char *type, *name; } td_callee; // "list", "append"; type may be NULL
+bool td_bind_callee(td_interpreter *, const td_callee *callee, const td_signature *signature, const td_arguments *arguments, td_value *slots);
 td_signature *td_signature_of_row(td_interpreter *, const td_method *row); // parsed once; borrowed
 
 // call.c. base[0..count) are arguments on the value stack, which the callee takes over; the stack is back at base after.
@@ -144,6 +146,7 @@ td_execute *td_assign_choose(const td_node *node);
 // comprehension.c, evaluate.c, evaluate_fast.c
 td_evaluate *td_comprehension_choose(const td_node *node);
 td_evaluate *td_fast_choose(const td_node *node); // NULL: no faster form
+td_value *td_fast_attribute(td_interpreter *, const td_node *target, td_value v); // where an instance holds a target's attribute; NULL: unknown
 td_value td_name_missing(td_interpreter *, const td_node *node); // raises for a NAME that has no value; looks at builtins first
 td_value td_compare_any(td_interpreter *, int comparison, td_value a, td_value b); // all ten; borrows
 

@@ -186,6 +186,8 @@ td_signature *td_signature_of_row(td_interpreter *I, const td_method *row) {
 
 // ---- messages ----
 
+#define TD_CALLEE(callee) (callee)->type ? (callee)->type : "", (callee)->type ? "." : "", (callee)->name
+
 static void add_names(td_text *text, td_str **names, const bool *missing, int32_t begin, int32_t end, int32_t total) {
   int32_t said = 0;
   for (int32_t i = begin; i < end; i++) {
@@ -201,7 +203,7 @@ static bool is_missing(const td_signature *s, const td_value *slots, int32_t i) 
 }
 
 // Raises for the parameters of a kind that got no value, if there are any.
-static bool check_missing(td_interpreter *I, const char *callee, const td_signature *s, const td_value *slots, bool keyword_only) {
+static bool check_missing(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_value *slots, bool keyword_only) {
   int32_t begin = keyword_only ? s->positional : 0, end = s->positional + (keyword_only ? s->keyword_only : 0), total = 0;
   for (int32_t i = begin; i < end; i++) total += is_missing(s, slots, i);
   if (!total) return true;
@@ -209,14 +211,14 @@ static bool check_missing(td_interpreter *I, const char *callee, const td_signat
   bool *missing = td_memory_new_zero((size_t)end);
   for (int32_t i = begin; missing && i < end; i++) missing[i] = is_missing(s, slots, i);
   if (missing) add_names(&text, s->names, missing, begin, end, total);
-  td_raise(I, TD_CLASS_TYPE_ERROR, "%s() missing %d required %s argument%s: %s", callee, total,
+  td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() missing %d required %s argument%s: %s", TD_CALLEE(callee), total,
            keyword_only ? "keyword-only" : "positional", total > 1 ? "s" : "", text.data ? text.data : "");
   td_memory_free(missing);
   td_text_clear(&text);
   return false;
 }
 
-static void raise_too_many(td_interpreter *I, const char *callee, const td_signature *s, int32_t given, int32_t keyword_only_given) {
+static void raise_too_many(td_interpreter *I, const td_callee *callee, const td_signature *s, int32_t given, int32_t keyword_only_given) {
   int32_t takes = s->positional;
   char expected[48], extra[80] = "";
   bool plural = takes != 1;
@@ -229,7 +231,7 @@ static void raise_too_many(td_interpreter *I, const char *callee, const td_signa
   if (keyword_only_given)
     snprintf(extra, sizeof extra, " positional argument%s (and %d keyword-only argument%s)", given == 1 ? "" : "s", keyword_only_given,
              keyword_only_given == 1 ? "" : "s");
-  td_raise(I, TD_CLASS_TYPE_ERROR, "%s() takes %s positional argument%s but %d%s %s given", callee, expected, plural ? "s" : "", given,
+  td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() takes %s positional argument%s but %d%s %s given", TD_CALLEE(callee), expected, plural ? "s" : "", given,
            extra, given == 1 && !keyword_only_given ? "was" : "were");
 }
 
@@ -256,18 +258,18 @@ static int32_t find_parameter(const td_signature *s, const td_str *keyword) {
   return -1;
 }
 
-static bool raise_keyword(td_interpreter *I, const char *callee, const td_signature *s, const td_str *keyword) {
+static bool raise_keyword(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_str *keyword) {
   for (int32_t i = 0; i < s->positional_only; i++) {
     if (!td_str_equal(s->names[i], keyword)) continue;
-    td_raise(I, TD_CLASS_TYPE_ERROR, "%s() got some positional-only arguments passed as keyword arguments: '%s'", callee, keyword->data);
+    td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() got some positional-only arguments passed as keyword arguments: '%s'", TD_CALLEE(callee), keyword->data);
     return false;
   }
-  td_raise(I, TD_CLASS_TYPE_ERROR, "%s() got an unexpected keyword argument '%s'", callee, keyword->data);
+  td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() got an unexpected keyword argument '%s'", TD_CALLEE(callee), keyword->data);
   keyword_hint(I, s, keyword);
   return false;
 }
 
-static bool bind_keywords(td_interpreter *I, const char *callee, const td_signature *s, const td_arguments *a, td_value *slots) {
+static bool bind_keywords(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_arguments *a, td_value *slots) {
   td_dict *rest = s->double_star ? td_as_dict(slots[s->positional + s->keyword_only + s->star]) : NULL;
   for (int32_t k = 0; k < a->keyword_count; k++) {
     td_str *keyword = a->keywords[k];
@@ -277,7 +279,7 @@ static bool bind_keywords(td_interpreter *I, const char *callee, const td_signat
       if (!rest) return raise_keyword(I, callee, s, keyword);
       if (!td_dict_set_str(I, rest, keyword, value)) return false;
     } else if (!td_is_nil(slots[i])) {
-      td_raise(I, TD_CLASS_TYPE_ERROR, "%s() got multiple values for argument '%s'", callee, keyword->data);
+      td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() got multiple values for argument '%s'", TD_CALLEE(callee), keyword->data);
       return false;
     } else {
       slots[i] = td_ref(value);
@@ -292,7 +294,7 @@ static int32_t keyword_only_given(const td_signature *s, const td_arguments *a) 
   return given;
 }
 
-static bool bind_positional(td_interpreter *I, const char *callee, const td_signature *s, const td_arguments *a, td_value *slots) {
+static bool bind_positional(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_arguments *a, td_value *slots) {
   int32_t direct = a->count < s->positional ? a->count : s->positional;
   for (int32_t i = 0; i < direct; i++) slots[i] = td_ref(a->values[i]);
   td_value *after = slots + s->positional + s->keyword_only;
@@ -309,7 +311,7 @@ static bool bind_positional(td_interpreter *I, const char *callee, const td_sign
   return !s->double_star || !td_is_nil(*after);
 }
 
-bool td_bind(td_interpreter *I, const char *callee, const td_signature *s, const td_arguments *a, td_value *slots) {
+bool td_bind_callee(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_arguments *a, td_value *slots) {
   int32_t count = s->positional + s->keyword_only, total = count + s->star + s->double_star;
   for (int32_t i = 0; i < total; i++) slots[i] = TD_NIL;
   bool ok = bind_positional(I, callee, s, a, slots) && bind_keywords(I, callee, s, a, slots) &&
@@ -321,4 +323,8 @@ bool td_bind(td_interpreter *I, const char *callee, const td_signature *s, const
   for (int32_t i = 0; i < count; i++)
     if (td_is_nil(slots[i])) slots[i] = td_ref(s->fallbacks[i]);
   return true;
+}
+
+bool td_bind(td_interpreter *I, const char *callee, const td_signature *s, const td_arguments *a, td_value *slots) {
+  return td_bind_callee(I, &(td_callee){ NULL, callee }, s, a, slots);
 }
