@@ -1,5 +1,5 @@
-// Inputs of kernels as plain row-major arrays. Kernels that are no loop over elements open their inputs so: the view's own
-// elements where they lie that way in the dtype wanted, else an owned copy.
+// Inputs of kernels as plain row-major arrays. Kernels that are no loop over elements open their inputs so: the view's
+// own elements where they lie that way in the dtype wanted, else an owned copy.
 #ifndef TD_OPS_FLAT_H
 #define TD_OPS_FLAT_H
 #include "engine/ops/op.h"

@@ -1,6 +1,6 @@
 // Reading and writing at positions that index tensors name: the walk behind x[i, j], its adjoint and x[i, j] = v.
-//  1. Offsets of the indexed axes are computed once for each index; other axes are walked by their strides, joined first
-//     where they lie behind each other.
+//  1. Offsets of the indexed axes are computed once for each index; other axes are walked by their strides, joined
+//     first where they lie behind each other.
 //  2. Adding is in the order of the indices for every element, on any number of threads: chunks own elements of x.
 #include "engine/ops/gather.h"
 

@@ -3,8 +3,8 @@
 #define TD_OPS_GATHER_H
 #include "engine/ops/flat.h"
 
-// A tensor x indexed along some of its axes by index tensors that broadcast to one shape. The result's axes are pre (axes
-// of x), the index shape, post (axes of x). As in NumPy pre holds those before the indexed ones where these are
+// A tensor x indexed along some of its axes by index tensors that broadcast to one shape. The result's axes are pre
+// (axes of x), the index shape, post (axes of x). As in NumPy pre holds those before the indexed ones where these are
 // neighbours, and nothing otherwise.
 typedef struct td_gather_plan {
   int count; // indexed axes
@@ -29,8 +29,8 @@ typedef struct td_gather_walk {
   int64_t pre_size, post_size;
 } td_gather_walk;
 
-// For kernels: reads and checks the indices (inputs from first on); a negative one counts from the end. Errors: an index
-// out of range names itself, axis and size.
+// For kernels: reads and checks the indices (inputs from first on); a negative one counts from the end. Errors: an
+// index out of range names itself, axis and size.
 int td_gather_open(const td_call *call, const td_view *x, int first, const td_arg *axes, td_gather_walk *walk);
 void td_gather_close(td_gather_walk *walk);
 void td_gather_read(td_pool *pool, const td_gather_walk *walk, char *out, const char *x);

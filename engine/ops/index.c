@@ -1,5 +1,5 @@
-// Advanced indexing by integer tensors: x[i, j], its adjoint, x[i, j] = v, take, gather, one_hot. Indices that are repeated
-// add in gradients; the last of repeated writes stays.
+// Advanced indexing by integer tensors: x[i, j], its adjoint, x[i, j] = v, take, gather, one_hot. Indices that are
+// repeated add in gradients; the last of repeated writes stays.
 #include <string.h>
 
 #include "engine/base/memory.h"
@@ -190,7 +190,8 @@ static int index_put_kernel(const td_call *call) {
   return code;
 }
 
-// Of values that were written to one place only the last is seen: numbers of the writes, put and read again, tell which.
+// Of values that were written to one place only the last is seen: numbers of the writes, put and read again, tell
+// which.
 static td_tensor *seen_only(td_rule *rule, td_tensor *values) {
   td_scope *s = &rule->scope;
   if (!values) return NULL;
@@ -289,8 +290,8 @@ static const td_op take = {
 
 // ---- gather ----
 
-// Index tensors that read x like gather does would be as large as the index for each axis; gather walks by itself instead:
-// for each of the index's elements, the place with the axis's number replaced by it.
+// Index tensors that read x like gather does would be as large as the index for each axis; gather walks by itself
+// instead: for each of the index's elements, the place with the axis's number replaced by it.
 static int gather_walk(const td_call *call, const td_view *x, const td_view *index, int axis, int64_t **offsets) {
   td_flat flat;
   int64_t at[TD_RANK_MAX] = {0}, offset = 0, size = x->shape[axis];

@@ -3,13 +3,14 @@
 #define TD_OPS_INDEX_H
 #include "engine/ops/op.h"
 
-// Writes value, broadcast to size and cast to x's dtype, into x at start + k * step along each axis (x->rank numbers each).
-// The caller guarantees td_tensor_is_sole(x); value may not share x's storage. Errors: shapes that don't fit, positions
-// outside, memory; x is unchanged then.
+// Writes value, broadcast to size and cast to x's dtype, into x at start + k * step along each axis (x->rank numbers
+// each). The caller guarantees td_tensor_is_sole(x); value may not share x's storage. Errors: shapes that don't fit,
+// positions outside, memory; x is unchanged then.
 int td_index_update_in_place(td_context *context, td_tensor *x, const td_tensor *value, const int64_t *start,
                              const int64_t *step, const int64_t *size);
 
-// Writes rank-d elements of bytes each from data (strides in elements) to out (strides in elements); apart from each other.
+// Writes rank-d elements of bytes each from data (strides in elements) to out (strides in elements); apart from each
+// other.
 void td_elements_place(char *out, const int64_t *out_strides, const char *data, const int64_t *strides, int bytes,
                        int rank, const int64_t *shape);
 #endif

@@ -59,7 +59,8 @@ static int stack_infer(td_infer *infer) {
   return TD_OK;
 }
 
-// Each input fills, in every run of the result that begins at an axis before the joined one, its part behind the last's.
+// Each input fills, in every run of the result that begins at an axis before the joined one, its part behind the
+// last's.
 static int join_kernel(const td_call *call) {
   const td_view *out = &call->out[0];
   int axis = (int)(call->args[0].i < 0 ? call->args[0].i + out->rank : call->args[0].i);

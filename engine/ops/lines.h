@@ -1,4 +1,5 @@
-// Loops over one line of floats that softmax, its losses and logsumexp share. TD_LINES(T, name) defines them for a type.
+// Loops over one line of floats that softmax, its losses and logsumexp share. TD_LINES(T, name) defines them for a
+// type.
 #ifndef TD_OPS_LINES_H
 #define TD_OPS_LINES_H
 #include "engine/device/cpu/clones.h"

@@ -1,6 +1,6 @@
-// Losses. cross_entropy works on logits: one fused kernel for the loss, one for its gradient, both stable for any finite
-// logits. A line is the scores of one example: the class axis is axis 1 (axis 0 of 1-d logits). Targets are integer labels,
-// one for each line, or one probability for each score.
+// Losses. cross_entropy works on logits: one fused kernel for the loss, one for its gradient, both stable for any
+// finite logits. A line is the scores of one example: the class axis is axis 1 (axis 0 of 1-d logits). Targets are
+// integer labels, one for each line, or one probability for each score.
 #include <string.h>
 
 #include "engine/base/memory.h"

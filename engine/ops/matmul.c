@@ -1,5 +1,6 @@
-// The product of matrices and vectors, NumPy's matmul. Transposed and sliced operands go to the product as they lie; only
-// operands without a unit stride are copied. Batches are one product where they can be folded, else they run side by side.
+// The product of matrices and vectors, NumPy's matmul. Transposed and sliced operands go to the product as they lie;
+// only operands without a unit stride are copied. Batches are one product where they can be folded, else they run side
+// by side.
 #include "engine/base/memory.h"
 #include "engine/device/cpu/blas.h"
 #include "engine/ops/families.h"

@@ -9,13 +9,13 @@ typedef struct td_adam {
   int64_t step; // from 1 on
 } td_adam;
 
-// Changes variable, m and v in place. The caller guarantees td_tensor_is_sole of all three, one shape and one dtype, float32
-// or float64; gradient has that shape, any strides and dtype, and shares none of their storage. Errors: memory.
+// Changes variable, m and v in place. The caller guarantees td_tensor_is_sole of all three, one shape and one dtype,
+// float32 or float64; gradient has that shape, any strides and dtype, and shares none of their storage. Errors: memory.
 int td_adam_update_in_place(td_context *context, td_tensor *variable, td_tensor *m, td_tensor *v,
                             const td_tensor *gradient, const td_adam *settings);
 
-// velocity = momentum velocity - rate gradient, then variable += velocity (with nesterov: momentum velocity - rate gradient).
-// velocity NULL: no momentum. As above.
+// velocity = momentum velocity - rate gradient, then variable += velocity (with nesterov: momentum velocity - rate
+// gradient). velocity NULL: no momentum. As above.
 int td_sgd_update_in_place(td_context *context, td_tensor *variable, td_tensor *velocity, const td_tensor *gradient,
                            double learning_rate, double momentum, bool nesterov);
 #endif

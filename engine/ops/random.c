@@ -1,5 +1,5 @@
-// Random numbers from the session's seed and counter. Element i of a draw depends on the seed and on counter + i alone, so
-// neither the size of a draw nor the number of threads changes its first numbers. A draw advances the counter by its
+// Random numbers from the session's seed and counter. Element i of a draw depends on the seed and on counter + i alone,
+// so neither the size of a draw nor the number of threads changes its first numbers. A draw advances the counter by its
 // blocks of 128 bits, a number that depends on its size alone. Products and sums are never contracted here, so that the
 // clones for newer machines draw the same numbers.
 #ifdef __clang__

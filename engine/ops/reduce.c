@@ -1,6 +1,6 @@
-// Sums, products, extremes and truths over axes. Floats are summed in double precision. Large inputs are cut into blocks
-// of a size that depends on the shape alone; blocks are reduced side by side and combined in order, so the thread count
-// never shows in a result.
+// Sums, products, extremes and truths over axes. Floats are summed in double precision. Large inputs are cut into
+// blocks of a size that depends on the shape alone; blocks are reduced side by side and combined in order, so the
+// thread count never shows in a result.
 #include <math.h>
 #include <string.h>
 
@@ -42,7 +42,8 @@ static void walk_blocks(void *argument, int64_t first, int64_t last) {
   }
 }
 
-// Reduces r to outer x inner accumulators: in small, where they fit, else in an owned array. NULL: no memory, error set.
+// Reduces r to outer x inner accumulators: in small, where they fit, else in an owned array. NULL: no memory, error
+// set.
 static char *walk_run(const td_call *call, const td_reduction *r, uint8_t dtype, const kind *k,
                       char small[SMALL_BYTES]) {
   walk w = {.kind = k, .data = r->flat.data, .bytes = td_dtype_bytes(dtype), .count = r->count, .inner = r->inner};

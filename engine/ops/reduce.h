@@ -1,5 +1,5 @@
-// How reductions walk their input: as outer x count x inner elements, of which count are reduced. Private to the families
-// of reductions.
+// How reductions walk their input: as outer x count x inner elements, of which count are reduced. Private to the
+// families of reductions.
 #ifndef TD_OPS_REDUCE_H
 #define TD_OPS_REDUCE_H
 #include "engine/ops/flat.h"
@@ -23,7 +23,8 @@ int64_t td_reduction_count(const td_meta *in, const td_arg *axes); // elements t
 // Parts of gradients: a result, or its cotangent, as a tensor that broadcasts against the input.
 td_tensor *td_reduction_expand(td_rule *rule, td_tensor *t, const td_arg *axes, bool keepdims);
 
-// x[lines, n] moved by so many places along its last axis, to the right or to the left, with fill where nothing comes from.
+// x[lines, n] moved by so many places along its last axis, to the right or to the left, with fill where nothing comes
+// from.
 td_tensor *td_shift_lines(td_scope *s, td_tensor *x, int64_t by, bool right, double fill);
 // Products of all elements before each one of x[lines, n] (before) or after it, by doubling.
 td_tensor *td_products_beside(td_scope *s, td_tensor *x, bool before);

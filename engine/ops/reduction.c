@@ -50,8 +50,8 @@ int td_reduction_infer_floating(td_infer *infer) {
   return code;
 }
 
-// The input is read as it lies when it is row-major and the reduced axes are neighbours (axes of size 1 aside); otherwise
-// a copy has the kept axes first.
+// The input is read as it lies when it is row-major and the reduced axes are neighbours (axes of size 1 aside);
+// otherwise a copy has the kept axes first.
 int td_reduction_open(const td_call *call, const bool reduced[TD_RANK_MAX], bool lines, uint8_t dtype,
                       td_reduction *r) {
   const td_view *in = &call->in[0];

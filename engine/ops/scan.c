@@ -1,5 +1,5 @@
-// Running sums and products along an axis. Without an axis they run over all elements in row-major order and the result is
-// 1-d, as in NumPy.
+// Running sums and products along an axis. Without an axis they run over all elements in row-major order and the result
+// is 1-d, as in NumPy.
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/reduce.h"
@@ -110,8 +110,8 @@ static int cumsum_vjp(td_rule *rule) { // the running sum from the other end
   return TD_OK;
 }
 
-// dx[j] = (product before j) s[j] with s[j] = c[j] + x[j + 1] s[j + 1], which is found by doubling: nothing is divided, and
-// it is made of ops.
+// dx[j] = (product before j) s[j] with s[j] = c[j] + x[j + 1] s[j + 1], which is found by doubling: nothing is divided,
+// and it is made of ops.
 static int cumprod_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
   turned t = turned_of(rule);

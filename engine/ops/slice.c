@@ -1,5 +1,5 @@
-// Basic indexing: a strided block of a tensor as a view, the block put back into zeros (its adjoint), and a tensor with the
-// block replaced. A block is start, step and size along each axis; the language resolves keys to it.
+// Basic indexing: a strided block of a tensor as a view, the block put back into zeros (its adjoint), and a tensor with
+// the block replaced. A block is start, step and size along each axis; the language resolves keys to it.
 #include "engine/ops/index.h"
 
 #include <string.h>

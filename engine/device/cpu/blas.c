@@ -1,5 +1,5 @@
-// OpenBLAS, declared by ourselves and opened at run time, so that one binary runs with and without it. It is opened once,
-// by the first product that wants it, and never closed. Its own threads stay off (the engine's pool is the only
+// OpenBLAS, declared by ourselves and opened at run time, so that one binary runs with and without it. It is opened
+// once, by the first product that wants it, and never closed. Its own threads stay off (the engine's pool is the only
 // one) unless the user's environment starts them; even then each product runs on one.
 #include "engine/device/cpu/blas.h"
 

@@ -1,6 +1,6 @@
-// Matrix products on the CPU. Large floating ones are OpenBLAS's, opened at the first of them and told to use one thread;
-// the pool runs pieces whose cut depends on the shape alone, so results have the same bits on any number of threads.
-// Vectors, tiny matrices, integers, and all of it where OpenBLAS is absent, are our own kernels'.
+// Matrix products on the CPU. Large floating ones are OpenBLAS's, opened at the first of them and told to use one
+// thread; the pool runs pieces whose cut depends on the shape alone, so results have the same bits on any number of
+// threads. Vectors, tiny matrices, integers, and all of it where OpenBLAS is absent, are our own kernels'.
 #ifndef TD_DEVICE_CPU_BLAS_H
 #define TD_DEVICE_CPU_BLAS_H
 #include <stdbool.h>
@@ -15,8 +15,8 @@ typedef struct td_gemm_job { // C (m x n, row-major) = op(A) (m x k) op(B) (k x 
   int64_t lda, ldb, ldc; // at least the stored columns, and 1
 } td_gemm_job;
 
-// C = op(A) op(B) in one dtype: float32, float64, int32, int64, uint8 (wrapping) or bool (or of ands). pool may be NULL.
-// False: no memory for the temporaries.
+// C = op(A) op(B) in one dtype: float32, float64, int32, int64, uint8 (wrapping) or bool (or of ands). pool may be
+// NULL. False: no memory for the temporaries.
 bool td_gemm(td_pool *pool, uint8_t dtype, bool a_transposed, bool b_transposed, int64_t m, int64_t n, int64_t k,
              const void *a, int64_t lda, const void *b, int64_t ldb, void *c, int64_t ldc);
 

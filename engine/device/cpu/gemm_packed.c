@@ -1,7 +1,8 @@
-// A product in three levels (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008): blocks of
-// B stay in the outer cache, blocks of A in the inner one, a tile of C in registers.
+// A product in three levels (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008): blocks
+// of B stay in the outer cache, blocks of A in the inner one, a tile of C in registers.
 //  1. A block of B (DEPTH x WIDE) is packed in strips of two vectors, a block of A (TALL x DEPTH) in strips of ROWS.
-//  2. Strips at the edge are filled with zeros, so that a tile always has its full size; what lies outside is not stored.
+//  2. Strips at the edge are filled with zeros, so that a tile always has its full size; what lies outside is not
+//     stored.
 //  3. The first block along k stores into C, later ones add.
 #include "engine/device/cpu/gemm_packed.h"
 

@@ -1,4 +1,5 @@
-// The product that works without any library: blocked, packed, vectorised. gemm.c cuts the work and calls it for a piece.
+// The product that works without any library: blocked, packed, vectorised. gemm.c cuts the work and calls it for a
+// piece.
 #ifndef TD_DEVICE_CPU_GEMM_PACKED_H
 #define TD_DEVICE_CPU_GEMM_PACKED_H
 #include "engine/device/cpu/blas.h"
