@@ -234,6 +234,7 @@ static bool watches(const td_tape *tape, uint64_t variable) {
 }
 
 int td_tape_watched(td_tape *tape, uint64_t *ids, int capacity) {
+  if (!ids) return (int)tape->leaves.count;
   int count = 0;
   for (int64_t i = 0; i < tape->leaves.count; i++) {
     uint64_t id = tape->leaves.at[i]->variable;

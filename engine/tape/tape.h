@@ -47,7 +47,7 @@ void td_tape_resume(td_context *context, td_tape *tape);
 void td_tape_reset(td_context *context, td_tape *tape);   // forgets all records
 int td_tape_watch(td_context *context, td_tape *tape, td_tensor *t); // t gets a leaf; integer dtypes: TD_ERROR_DTYPE
 int td_tape_watch_variable(td_context *context, td_tape *tape, td_variable *v);
-int td_tape_watched(td_tape *tape, uint64_t *ids, int capacity); // ids of the Variables watched, in order; returns how many
+int td_tape_watched(td_tape *tape, uint64_t *ids, int capacity); // ids of the Variables watched, in order; returns how many; ids NULL: at most so many
 int64_t td_tape_length(const td_tape *tape);              // op records, leaves not counted; they stay listed after gradient()
 const td_record *td_tape_record_at(const td_tape *tape, int64_t index);
 

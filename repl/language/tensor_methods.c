@@ -118,25 +118,27 @@ const td_method td_tensor_methods[] = {SHARED_METHODS, {NULL, NULL, NULL, NULL}}
 
 enum assign_mode { ASSIGN, ASSIGN_ADD, ASSIGN_SUBTRACT };
 
+// What a Variable is changed by is not recorded, and that is no cut for why() to name: the assignment is. New reference.
+static td_tensor *unrecorded(td_context *context, const char *op, td_tensor *a, td_tensor *b) {
+  td_tensor *in[2] = {a, b}, *out[TD_OUTPUT_MAX];
+  const td_recorder *recorder = context->recorder;
+  context->recorder = NULL;
+  int code = td_op_apply(context, td_op_find(op), in, 2, NULL, out);
+  context->recorder = recorder;
+  return code == TD_OK ? out[0] : NULL;
+}
+
 static td_value assign(td_interpreter *I, td_value self, td_value value, enum assign_mode mode) {
-  static const char *const names[] = {NULL, "add", "subtract"};
+  static const char *const ops[] = {NULL, "add", "subtract"};
   td_variable *variable = td_unbox_variable(self);
-  td_tensor *t = td_to_tensor(I, value, variable->value->dtype), *out[TD_OUTPUT_MAX];
+  td_tensor *t = td_to_tensor(I, value, variable->value->dtype);
   if (!t) return TD_NIL;
-  if (mode != ASSIGN) {
-    td_tensor *in[2] = {variable->value, t};
-    td_no_grad_enter(I->context);
-    int code = td_op_apply(I->context, td_op_find(names[mode]), in, 2, NULL, out);
-    td_no_grad_leave(I->context);
-    td_tensor_unref(t);
-    if (code) return td_raise_engine(I);
-    t = out[0];
-  }
-  int code = td_variable_assign(I->context, variable, t);
+  td_tensor *next = mode == ASSIGN ? td_tensor_ref(t) : unrecorded(I->context, ops[mode], variable->value, t);
+  bool done = next && td_variable_assign(I->context, variable, next) == TD_OK;
+  if (done) td_tape_note_cut(I->context, TD_CUT_ASSIGN, t, variable);
+  td_tensor_unref(next);
   td_tensor_unref(t);
-  if (code) return td_raise_engine(I);
-  td_tape_note_cut(I->context, TD_CUT_ASSIGN, NULL, variable);
-  return TD_NONE;
+  return done ? TD_NONE : td_raise_engine(I);
 }
 
 static td_value variable_assign(td_interpreter *I, td_value self, td_value *arguments) { return assign(I, self, arguments[0], ASSIGN); }

@@ -361,7 +361,7 @@ static bool variable_set_item(td_interpreter *I, td_value v, td_value key, td_va
   td_unref(kept);
   if (td_is_nil(updated)) return false;
   int code = td_variable_assign(I->context, variable, td_unbox_tensor(updated));
-  if (code == TD_OK) td_tape_note_cut(I->context, TD_CUT_ASSIGN, NULL, variable);
+  if (code == TD_OK) td_tape_note_cut(I->context, TD_CUT_ASSIGN, td_is(value, &td_tensor_type) ? td_unbox_tensor(value) : NULL, variable);
   else td_raise_engine(I);
   td_unref(updated);
   return code == TD_OK;

@@ -19,7 +19,7 @@ enum { INDENT = 4, PASTE_MOST = 8 << 20 };
 static td_session *completing;
 static td_completion completion;
 static char *finished_line;
-static bool finished, submitted;
+static bool finished, submitted, prepared; // prepared: the terminal is readline's
 static const char *wanted_indent;
 static FILE *own_output; // of the prompt, when stdout is no terminal
 
@@ -212,7 +212,7 @@ void td_editor_start(td_session *session) {
   bind_keys();
   using_history();
   td_history_load(remember_one, NULL);
-  td_terminal_quiet(true);
+  td_terminal_modes(TD_MODES_QUIET);
 }
 
 void td_editor_stop(void) {
@@ -221,11 +221,15 @@ void td_editor_stop(void) {
   if (own_output) fclose(own_output);
 }
 
-void td_editor_release(void) { rl_deprep_terminal(); }
+void td_editor_release(void) {
+  rl_deprep_terminal();
+  td_terminal_modes(TD_MODES_QUIET);
+  prepared = false;
+}
 
 static void drop_line(void) {
   rl_point = rl_end;
-  rl_forced_update_display();
+  rl_redisplay();
   rl_free_line_state();
   rl_callback_sigcleanup();
   rl_replace_line("", 1);
@@ -237,7 +241,7 @@ static void drop_line(void) {
 static void suspend(void) {
   rl_deprep_terminal();
   td_terminal_suspend();
-  td_terminal_quiet(true);
+  td_terminal_modes(TD_MODES_ECHO);
   rl_prep_terminal(1);
   rl_forced_update_display();
 }
@@ -265,6 +269,8 @@ enum td_line_result td_editor_read(const char *prompt, const char *indent, char 
   finished = submitted = false;
   finished_line = NULL;
   wanted_indent = indent;
+  if (!prepared) td_terminal_modes(TD_MODES_ECHO);
+  prepared = true;
   rl_callback_handler_install(prompt, on_line);
   while (!read_step(&result)) continue;
   if (!finished_line) return result;

@@ -66,11 +66,11 @@ void td_terminal_stop(void) {
   sigprocmask(SIG_SETMASK, &kept_mask, NULL);
 }
 
-void td_terminal_quiet(bool quiet) {
+void td_terminal_modes(enum td_terminal_modes wanted) {
   if (!modes_kept) return;
   struct termios modes = kept_modes;
-  if (quiet) {
-    modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+  if (wanted != TD_MODES_KEPT) {
+    modes.c_lflag &= ~(tcflag_t)(wanted == TD_MODES_QUIET ? ICANON | ECHO : ICANON);
     modes.c_iflag &= ~(tcflag_t)ICRNL;
     modes.c_cc[VMIN] = 1;
     modes.c_cc[VTIME] = 0;

@@ -8,7 +8,10 @@ enum td_terminal_news { TD_NEWS_INPUT, TD_NEWS_INTERRUPT, TD_NEWS_SUSPEND, TD_NE
 
 void td_terminal_start(void);                  // keeps the modes that stdin has now; from here on the three signals are blocked
 void td_terminal_stop(void);                   // modes and signals as they were
-void td_terminal_quiet(bool quiet);            // while code runs: what is typed ahead isn't shown, Enter stays a carriage return
+// QUIET, while code runs: what is typed ahead isn't shown, Enter stays a carriage return. ECHO: the same, but shown; readline takes a
+// terminal without echo for one that shall show nothing.
+enum td_terminal_modes { TD_MODES_KEPT, TD_MODES_QUIET, TD_MODES_ECHO };
+void td_terminal_modes(enum td_terminal_modes modes);
 enum td_terminal_news td_terminal_wait(void);  // until something happens; GONE: no terminal any more
 bool td_terminal_waiting(int milliseconds);    // more input is there or comes within that time: a paste
 bool td_terminal_gone(void);                   // it was closed

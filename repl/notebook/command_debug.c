@@ -89,11 +89,13 @@ static void show_stop(td_interpreter *I, const td_node *n) {
 
 static void show_list(td_interpreter *I, const td_node *n) {
   td_text text = {0};
-  int line = line_of(I->frame, n), length;
-  for (int at = line - LIST_LINES < 1 ? 1 : line - LIST_LINES; at <= line + LIST_LINES; at++) {
-    if (!td_source_line(I->frame->prototype->script, at, &length)) break;
+  const td_script *script = I->frame->prototype->script;
+  int line = line_of(I->frame, n), first = line - LIST_LINES, last = line + LIST_LINES, length;
+  while (first < line && td_source_line(script, first, &length)[0] == 0) first++; // lines that the script does not have, and empty ones
+  while (last > line && td_source_line(script, last, &length)[0] == 0) last--;
+  for (int at = first; at <= last; at++) {
     td_text_print(&text, "%4d ", at);
-    line_print(I->frame->prototype->script, at, at == line ? "-> " : "   ", &text);
+    line_print(script, at, at == line ? "-> " : "   ", &text);
   }
   td_output_text(I, &text);
 }

@@ -237,8 +237,8 @@ class Writer:
 
     def make_set(self, scope, e):
         v = self.name("v")
-        return self.pick(lambda: f"set({e('list')})", lambda: f"({e('set')} {self.pick('|', '&', '-', '^')} {e('set')})",
-                         lambda: f"{{{v} % 7 for {v} in {e('list')}}}", lambda: f"{e('set')}.union({e('list')})")()
+        return self.pick(lambda: f"{{{v} + 0 for {v} in {e('list')}}}", lambda: f"({e('set')} {self.pick('|', '&', '-', '^')} {e('set')})",
+                         lambda: f"{{{v} % 7 for {v} in {e('list')}}}", lambda: f"{e('set')}.union({v} + 0 for {v} in {e('list')})")()
 
     # ---- statements ----
     def bounded(self, kind, text):
@@ -475,7 +475,7 @@ class Writer:
                                                  ("getitem", "int"), ("contains", "bool"), ("iter", "list"), ("call", "str")], 3):
             more = ", x" if special in ("getitem", "contains") else ", *x" if special == "call" else ""
             self.write(1, f"def __{special}__(self{more}):")
-            value = e(kind)
+            value = "self.n" if special == "len" else e(kind)  # list() asks for a length, and fails with it
             if special == "getitem":
                 self.write(2, "if x > 5:")
                 self.write(3, "raise IndexError(x)")
