@@ -140,7 +140,7 @@ static void warn_stale(td_context *context, const td_list *leaves, const uint32_
   }
   if (!first) return;
   char more[40] = "";
-  if (others) snprintf(more, sizeof more, " and %d others", others);
+  if (others) snprintf(more, sizeof more, " and %d other%s", others, others > 1 ? "s" : "");
   td_tape_warn(context,
                "backward: the grad of %s%s still holds an earlier backward's; the new one is added to it. "
                "Clear it first with zero_grad()",

@@ -111,6 +111,12 @@ td_module *td_deck_load(td_interpreter *I, int index) {
   return NULL;
 }
 
+bool td_deck_is(const td_interpreter *I, const td_module *module) {
+  for (int i = 0; I->core->decks && i < count_decks(I); i++)
+    if (I->core->decks[i] == module) return true;
+  return false;
+}
+
 int td_deck_find(const td_interpreter *I, const char *name) { // -1: none
   for (int i = 0; i < count_decks(I); i++)
     if (strcmp(I->library[i].name, name) == 0) return i;

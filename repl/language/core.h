@@ -160,6 +160,7 @@ void td_collect_maybe(td_interpreter *);
 void td_containers_clear(td_interpreter *); // at the interpreter's end: empties all, so that no cycle is left
 
 // value_module.c, import.c, builtin.c, run.c
+bool td_deck_is(const td_interpreter *, const td_module *module); // is it a deck of the library?
 td_module *td_deck_load(td_interpreter *, int index); // runs a deck of the library once; borrowed; NULL: exception
 int td_deck_find(const td_interpreter *, const char *name); // -1: none
 void td_stack_limit_find(td_interpreter *);

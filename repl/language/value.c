@@ -315,6 +315,7 @@ td_value td_iterate(td_interpreter *I, td_value v) {
 
 td_value td_next(td_interpreter *I, td_value iterator) {
   const td_type *type = td_type_of(iterator);
+  if (td_recursion(I)) return TD_NIL; // iterators over iterators
   if (type->next) return type->next(I, iterator);
   return td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not an iterator", td_type_name(I, iterator));
 }
