@@ -134,7 +134,7 @@ static double line_logsumexp(const work *w, int64_t line) {
 
 static int logsumexp_kernel(const td_call *call) { return reduce_lines(call, &call->args[0], 0, line_logsumexp); }
 
-// exp(x - y): 0 for a line of -inf alone, 1 for an element that is all of the result.
+// exp(x - y), divided by its sum, which undoes the rounding of y: 0 for a line of -inf alone.
 static int logsumexp_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
   td_tensor *x = rule->in[0], *y = expanded(rule, rule->out[0]);
@@ -142,7 +142,8 @@ static int logsumexp_vjp(td_rule *rule) {
   td_tensor *nothing = td_equal(s, y, td_scope_number(s, -INFINITY, y));
   y = td_where(s, nothing, td_scope_number(s, 0, y), y);
   td_tensor *share = td_where(s, td_equal(s, x, y), td_scope_number(s, 1, x), td_exp(s, td_subtract(s, x, y)));
-  rule->din[0] = td_chain(s, expanded(rule, rule->cotangent[0]), share);
+  td_tensor *whole = td_where(s, nothing, td_scope_number(s, 1, x), td_sum(s, share, &rule->args[0], true));
+  rule->din[0] = td_chain(s, expanded(rule, rule->cotangent[0]), td_divide(s, share, whole));
   return TD_OK;
 }
 

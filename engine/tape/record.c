@@ -7,6 +7,8 @@
 #include "engine/base/memory.h"
 #include "engine/tape/state.h"
 
+enum { CARRIED_TOLD = 3 };
+
 // ---- dropping ----
 
 static _Thread_local td_record *released; // worklist of this thread
@@ -200,6 +202,24 @@ static void adopt_parents(td_record *record, td_tensor *const *in, uint64_t mask
   }
 }
 
+// A sum of losses that were differentiated already, `total += loss`, keeps a record of each for ever.
+static void note_carried(td_context *context, td_record *record) {
+  const td_record *before = NULL; // what the same place made in the round before
+  bool spent = false;
+  for (int i = 0; i < record->in_count; i++) {
+    const td_record *parent = record->parents[i];
+    if (!parent || !parent->op) continue;
+    spent |= parent->spent;
+    if (parent->op == record->op && parent->place == record->place) before = parent;
+  }
+  for (int i = 0; before && i < before->in_count; i++) spent |= before->parents[i] && before->parents[i]->spent;
+  if (!before || !spent || before->carried == CARRIED_TOLD) return;
+  record->carried = (uint8_t)(before->carried + 1);
+  if (record->carried == CARRIED_TOLD)
+    td_tape_warn(context, "%s: a value carries the history of %d backward passes along, and more with each; add x.item() or "
+                 "x.detach() instead", record->op->name, CARRIED_TOLD);
+}
+
 static int enlist(td_context *context, td_record *record, uint64_t mask) {
   td_tapes *tapes = context->tapes;
   for (uint64_t left = mask & TD_TAPE_BITS; left; left &= left - 1) {
@@ -264,6 +284,7 @@ static int record_op(td_context *context, const td_op *op, td_tensor *const *in,
     done = own_output(context, &out[i]);
   }
   adopt_parents(record, in, mask);
+  if (mask & TD_LOOSE_BIT) note_carried(context, record);
   done = done && save(context, record, in, out) && enlist(context, record, mask) == TD_OK;
   if (!done) {
     record_release(&record->origin);

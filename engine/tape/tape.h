@@ -25,6 +25,7 @@ typedef struct td_record {
   uint8_t holders;              // those that still list it; at 0 parents are dropped too
   bool loose;                   // the no-tape mode is one of them
   bool spent;                   // backward() went through it without retain_graph
+  uint8_t carried;              // backward passes whose leftovers this place gathered into the value, up to CARRIED_TOLD
   uint64_t stamp;               // last pass that visited it, and its index there
   union {
     int64_t index;

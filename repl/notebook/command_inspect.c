@@ -55,8 +55,9 @@ static td_value run_whos(td_interpreter *I, const char *arguments) {
 static td_value run_mem(td_interpreter *I, const char *arguments) {
   (void)arguments;
   td_text text = {0};
-  td_text_print(&text, "live %lld bytes, peak %lld bytes, %lld Variables\n", (long long)td_memory_live(), (long long)td_memory_peak(),
-                (long long)td_variable_count());
+  long long variables = td_variable_count();
+  td_text_print(&text, "live %lld bytes, peak %lld bytes, %lld Variable%s\n", (long long)td_memory_live(),
+                (long long)td_memory_peak(), variables, variables == 1 ? "" : "s");
   td_output_text(I, &text);
   return TD_NONE;
 }
