@@ -176,6 +176,14 @@ static bool bind_tensors(td_interpreter *I, binding *b) {
 
 // ---- the other parameters ----
 
+// As fail_argument, where a conversion raised already without knowing the argument's name. What user code raised, and what
+// concerns a part of the value, stays.
+static bool fail_value(td_interpreter *I, const td_op *op, int row, const char *expected, td_value given) {
+  bool whole = !td_is(given, &td_instance_type) && !td_is(given, &td_list_type) && !td_is(given, &td_tuple_type) && !td_tensor_of(given);
+  if (whole) td_clear_raised(I);
+  return fail_argument(I, op, row, expected, given);
+}
+
 static bool bind_choice(td_interpreter *I, const td_op *op, int row, td_value v, td_arg *arg) {
   const td_param *param = &op->params[row];
   td_text names = {0};
@@ -208,11 +216,11 @@ static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, 
   case TD_PARAM_INT:
   case TD_PARAM_AXIS:
     arg->i = td_to_int(I, v, &ok);
-    return ok || fail_argument(I, op, row, "an int", v);
+    return ok || fail_value(I, op, row, "an int", v);
   case TD_PARAM_FLOAT:
     arg->f = td_to_double(I, v, &ok);
-    return ok || fail_argument(I, op, row, "a number", v);
-  case TD_PARAM_NUMBER: return bind_number(I, v, arg) || fail_argument(I, op, row, "a number", v);
+    return ok || fail_value(I, op, row, "a number", v);
+  case TD_PARAM_NUMBER: return bind_number(I, v, arg) || fail_value(I, op, row, "a number", v);
   case TD_PARAM_BOOL: {
     int truth = td_truth(I, v);
     arg->i = truth == 1;
@@ -230,7 +238,8 @@ static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, 
     if (td_as_str(v)->length >= sizeof arg->text) return fail_argument(I, op, row, "a shorter str", v);
     memcpy(arg->text, td_as_str(v)->data, td_as_str(v)->length + 1);
     return true;
-  default: return td_to_axes(I, v, op->params[row].name, arg);
+  default:
+    return td_to_axes(I, v, op->params[row].name, arg) || fail_value(I, op, row, "an int or a tuple of ints", v);
   }
 }
 

@@ -121,6 +121,7 @@ static td_value builtin_load_idx(td_interpreter *I, td_value self, td_value *arg
   td_tensor *t = NULL;
   const char *path = path_argument(I, arguments[0], "load_idx");
   if (!path) return TD_NIL;
+  if (!td_file_exists(path)) return td_raise(I, TD_CLASS_FILE_NOT_FOUND_ERROR, "load_idx: there is no file '%s'", path);
   return td_idx_load(I->context, path, &t) == TD_OK ? td_tensor_box(I, t) : td_raise_engine(I);
 }
 

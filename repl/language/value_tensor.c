@@ -127,9 +127,13 @@ static bool tensor_print(td_interpreter *I, td_value v, td_text *text) {
 static bool repr_as(const td_tensor *t, const char *lead, td_text *text) {
   td_text_add(text, lead);
   td_tensor_print(t, text, 1000, lead);
-  td_text_add(text, ", shape=(");
-  for (int i = 0; i < t->rank; i++) td_text_print(text, i ? ", %lld" : "%lld", (long long)t->shape[i]);
-  td_text_print(text, "%s), dtype=%s", t->rank == 1 ? "," : "", td_dtype_name(t->dtype));
+  bool told = t->size == 0 && t->rank > 1; // an empty one prints its shape
+  if (!told) {
+    td_text_add(text, ", shape=(");
+    for (int i = 0; i < t->rank; i++) td_text_print(text, i ? ", %lld" : "%lld", (long long)t->shape[i]);
+    td_text_add(text, t->rank == 1 ? ",)" : ")");
+  }
+  td_text_print(text, ", dtype=%s", td_dtype_name(t->dtype));
   return true;
 }
 
