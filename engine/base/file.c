@@ -167,6 +167,25 @@ int td_file_read(td_context *context, const char *path, size_t limit, char **byt
   return code;
 }
 
+int td_file_read_end(td_context *context, const char *path, size_t limit, char **bytes, size_t *size) {
+  *bytes = NULL;
+  *size = 0;
+  int fd = call_open(path, O_RDONLY | O_NONBLOCK, 0); // a pipe without a writer is no reason to wait
+  if (fd < 0) return refuse(context, "read", path, errno);
+  struct stat status;
+  int code;
+  off_t from = 0;
+  if (call_stat(fd, &status)) code = refuse(context, "read", path, errno);
+  else if (!S_ISREG(status.st_mode)) code = refuse(context, "read", path, S_ISDIR(status.st_mode) ? EISDIR : EINVAL);
+  else {
+    if ((uint64_t)status.st_size > limit) from = status.st_size - (off_t)limit;
+    if (lseek(fd, from, SEEK_SET) < 0) code = refuse(context, "read", path, errno);
+    else code = read_all(context, fd, path, (size_t)(status.st_size - from), SIZE_MAX, bytes, size);
+  }
+  close(fd);
+  return code;
+}
+
 bool td_file_exists(const char *path) {
   struct stat status;
   return !stat(path, &status);

@@ -9,6 +9,8 @@
 // Reads a whole file of at most limit bytes. *bytes is owned by the caller (td_memory_free) and NUL-terminated beyond
 // its end. Errors: TD_ERROR_FILE naming path and reason.
 int td_file_read(td_context *context, const char *path, size_t limit, char **bytes, size_t *size);
+// The same for the last limit bytes of a regular file of any size.
+int td_file_read_end(td_context *context, const char *path, size_t limit, char **bytes, size_t *size);
 int td_file_save(td_context *context, const char *path, const void *bytes, size_t size);   // atomic
 int td_file_append(td_context *context, const char *path, const void *bytes, size_t size); // one write, made if absent
 bool td_file_exists(const char *path);

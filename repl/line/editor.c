@@ -80,10 +80,11 @@ static void list_matches(char **matches, int count, int longest) {
 
 static int indent_or_complete(int count, int key) {
   int column = 0;
-  for (int at = rl_point; at > 0 && rl_line_buffer[at - 1] != '\n'; at--, column++)
-    if (!strchr(" \t", rl_line_buffer[at - 1])) return td_terminal_waiting(10) ? rl_insert(1, '\t') : rl_complete(count, key);
+  bool blank = true;
+  (void)count, (void)key;
+  for (int at = rl_point; at > 0 && rl_line_buffer[at - 1] != '\n'; at--, column++) blank = blank && strchr(" \t", rl_line_buffer[at - 1]);
   if (td_terminal_waiting(10)) return rl_insert(1, '\t'); // part of a paste
-  return rl_insert(INDENT - column % INDENT, ' ');
+  return blank ? rl_insert(INDENT - column % INDENT, ' ') : rl_complete_internal(rl_completion_mode(indent_or_complete));
 }
 
 // ---- lines inside a cell ----
@@ -116,6 +117,24 @@ static int line_down(int count, int key) {
   if (end == rl_end) return rl_get_next_history(count, key);
   go_to(end + 1, rl_point - begin);
   return 0;
+}
+
+static int line_home(int count, int key) {
+  (void)count, (void)key;
+  rl_point = line_begin(rl_point);
+  return 0;
+}
+
+static int line_last(int count, int key) {
+  (void)count, (void)key;
+  rl_point = line_end(rl_point);
+  return 0;
+}
+
+static int kill_line_rest(int count, int key) { // the newline itself when nothing else is left
+  int end = line_end(rl_point);
+  if (count < 0) return rl_kill_line(count, key);
+  return rl_kill_text(rl_point, end == rl_point && end < rl_end ? end + 1 : end);
 }
 
 static int insert_newline(int count, int key) {
@@ -161,14 +180,19 @@ static void rebind(const char *keys, rl_command_func_t *ours, rl_command_func_t 
 }
 
 static void bind_keys(void) {
+  static const struct { const char *keys; rl_command_func_t *ours, *theirs; } keys[] = {
+      {"\033[A", line_up, rl_get_previous_history},   {"\033OA", line_up, rl_get_previous_history},
+      {"\020", line_up, rl_get_previous_history},     {"\033[B", line_down, rl_get_next_history},
+      {"\033OB", line_down, rl_get_next_history},     {"\016", line_down, rl_get_next_history},
+      {"\001", line_home, rl_beg_of_line},            {"\033[H", line_home, rl_beg_of_line},
+      {"\033OH", line_home, rl_beg_of_line},          {"\033[1~", line_home, rl_beg_of_line},
+      {"\005", line_last, rl_end_of_line},            {"\033[F", line_last, rl_end_of_line},
+      {"\033OF", line_last, rl_end_of_line},          {"\033[4~", line_last, rl_end_of_line},
+      {"\013", kill_line_rest, rl_kill_line},         {"\t", indent_or_complete, rl_complete},
+      {"\n", insert_newline, rl_newline}};
+  rl_variable_bind("show-all-if-unmodified", "on"); // the user's inputrc may say otherwise
   rl_initialize();
-  static const char *const up[] = {"\033[A", "\033OA", "\020"}, *const down[] = {"\033[B", "\033OB", "\016"};
-  for (int i = 0; i < 3; i++) {
-    rebind(up[i], line_up, rl_get_previous_history);
-    rebind(down[i], line_down, rl_get_next_history);
-  }
-  rebind("\t", indent_or_complete, rl_complete);
-  rebind("\n", insert_newline, rl_newline);
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) rebind(keys[i].keys, keys[i].ours, keys[i].theirs);
   rl_bind_keyseq("\033\r", submit);
   rl_bind_keyseq("\033[13;2u", insert_newline);
   rl_bind_keyseq("\033[200~", insert_paste);
