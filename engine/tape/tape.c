@@ -374,6 +374,11 @@ void td_tape_note(td_tape *tape, const td_note *note) {
   tape->notes[tape->note_count++] = *note;
 }
 
+// Leaving by way of a number or detach() isn't a read that gives the Variable a leaf, yet it is what happened to it.
+static bool would_watch(const td_tape *tape, const td_variable *v, enum td_cut cut) {
+  return (cut == TD_CUT_NUMBER || cut == TD_CUT_DETACH) && tape->watch_accessed && v->trainable;
+}
+
 void td_tape_note_cut(td_context *context, enum td_cut cut, td_tensor *t, td_variable *v) {
   td_tapes *tapes = context->tapes;
   if (!tapes || !tapes->open) return;
@@ -382,7 +387,7 @@ void td_tape_note_cut(td_context *context, enum td_cut cut, td_tensor *t, td_var
   for (uint64_t left = tapes->open; left; left &= left - 1) {
     int slot = __builtin_ctzll(left);
     bool tracked = record && record->origin.tapes >> slot & 1;
-    if (tracked || (v && watches(tapes->slots[slot], id)))
+    if (tracked || (v && watches(tapes->slots[slot], id)) || (v && would_watch(tapes->slots[slot], v, cut)))
       td_tape_note(tapes->slots[slot], &(td_note){cut, context->place, tracked ? record->serial : 0, id});
   }
 }

@@ -63,7 +63,8 @@ CAST_METHOD(bool, TD_BOOL)
 static td_value tensor_detach(td_interpreter *I, td_value self, td_value *arguments) {
   (void)arguments;
   td_tensor *t = td_tensor_of(self), *detached = td_tensor_alias(I->context, t);
-  if (detached && t->origin) td_tape_note_cut(I->context, TD_CUT_DETACH, t, NULL);
+  td_variable *variable = td_is(self, &td_variable_type) ? td_unbox_variable(self) : NULL;
+  if (detached) td_tape_note_cut(I->context, TD_CUT_DETACH, t, variable);
   return td_tensor_box(I, detached);
 }
 
