@@ -1,6 +1,6 @@
-// backward(): PyTorch's habit. It runs all records that a target depends on, of tapes and of the no-tape mode, and adds
-// what reaches a leaf to the grad of its Variable or tensor. Records run in the order of gradient(), so the bits are the
-// same. A leaf knows its Variable by id: a Variable that is gone gets nothing.
+// backward(): PyTorch's habit. It runs all records that a target depends on, of tapes and of the no-tape mode, and
+// adds what reaches a leaf to the grad of its Variable or tensor. Records run in the order of gradient(), so the bits
+// are the same. A leaf knows its Variable by id: a Variable that is gone gets nothing.
 #include <stdio.h>
 #include "engine/base/memory.h"
 #include "engine/ops/families.h"

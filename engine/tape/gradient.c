@@ -204,7 +204,8 @@ static void collect_tensors(inquiry *q, td_tensor **out) {
   }
 }
 
-// What a user gets is a tensor of its own: not one that another source got too, and not the stretched view of one number.
+// What a user gets is a tensor of its own: not one that another source got too, and not the stretched view of one
+// number.
 td_tensor *td_result_own(td_context *context, td_tensor *t) {
   bool shared = atomic_load_explicit(&t->refs, memory_order_relaxed) > 1;
   td_tensor *own = t->origin || td_tensor_is_contiguous(t) ? (shared ? td_tensor_alias(context, t) : td_tensor_ref(t))

@@ -1,6 +1,6 @@
-// One backward pass. The plan is made first: which records lie between targets and wanted ones, in which order they run,
-// and which slot each cotangent goes to. Then rules run from the last record to the first, without recursion. The plan
-// holds its own references, since a rule may run code that starts other passes, or resets the tape.
+// One backward pass. The plan is made first: which records lie between targets and wanted ones, in which order they
+// run, and which slot each cotangent goes to. Then rules run from the last record to the first, without recursion.
+// The plan holds its own references, since a rule may run code that starts other passes, or resets the tape.
 //  1. A cotangent is borrowed from the first rule that gives one; a second makes a sum that is ours, and later ones are
 //     added to it in place, unless the sum itself is being recorded.
 //  2. A cotangent is dropped as soon as its record has run, unless it is wanted.
@@ -57,7 +57,8 @@ static td_record *way(const td_pass *pass, const td_record *record, int i) {
   return td_dtype_is_float(parent->out_meta[record->parent_output[i]].dtype) ? parent : NULL;
 }
 
-// An op whose results are all integers passes nothing on; one of floating results without a rule is refused when it runs.
+// An op whose results are all integers passes nothing on; one of floating results without a rule is refused when it
+// runs.
 static bool passes(const td_record *record) {
   bool floating = record->op->vjp != NULL;
   for (int i = 0; i < record->out_count; i++) floating |= td_dtype_is_float(record->out_meta[i].dtype);

@@ -1,5 +1,5 @@
-// Records and how long they live. A record is counted: by the tensors that it made, by the records that use them, and by
-// the tapes that list it. Two more counts say what it must keep:
+// Records and how long they live. A record is counted: by the tensors that it made, by the records that use them, and
+// by the tapes that list it. Two more counts say what it must keep:
 //  1. keepers: tapes that may still differentiate it. At 0 its saved tensors go; the skeleton answers questions.
 //  2. holders: tapes that still list it. At 0 its parents go too, so a loss kept in a list keeps no history alive.
 // Dropping the last reference of a chain of any length takes constant stack: release puts records on a worklist.
@@ -216,8 +216,10 @@ static void note_carried(td_context *context, td_record *record) {
   if (!before || !spent || before->carried == CARRIED_TOLD) return;
   record->carried = (uint8_t)(before->carried + 1);
   if (record->carried == CARRIED_TOLD)
-    td_tape_warn(context, "%s: a value carries the history of %d backward passes along, and more with each; add x.item() or "
-                 "x.detach() instead", record->op->name, CARRIED_TOLD);
+    td_tape_warn(context,
+                 "%s: a value carries the history of %d backward passes along, and more with each; add x.item() or "
+                 "x.detach() instead",
+                 record->op->name, CARRIED_TOLD);
 }
 
 static int enlist(td_context *context, td_record *record, uint64_t mask) {
@@ -240,7 +242,8 @@ static int enlist(td_context *context, td_record *record, uint64_t mask) {
   return TD_OK;
 }
 
-// An op may hand out what others hold already; such an output gets a view of its own, since origins belong to one tensor.
+// An op may hand out what others hold already; such an output gets a view of its own, since origins belong to one
+// tensor.
 static bool own_output(td_context *context, td_tensor **out) {
   if (!(*out)->origin && atomic_load_explicit(&(*out)->refs, memory_order_relaxed) == 1) return true;
   td_tensor *own = td_tensor_alias(context, *out);

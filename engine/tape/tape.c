@@ -1,6 +1,7 @@
 // Opening, closing, pausing and watching: which tapes record what. A context has one td_tapes, made on first use. The
-// mask of what records now is kept ready, and context->recorder is NULL when nothing can, so an op outside of tapes pays
-// one test. A Variable's value gets its leaf when it is read; its tensor is never one that a user holds under another name.
+// mask of what records now is kept ready, and context->recorder is NULL when nothing can, so an op outside of tapes
+// pays one test. A Variable's value gets its leaf when it is read; its tensor is never one that a user holds under
+// another name.
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // Tapes: what ran, kept so that it can be differentiated and looked at. While a tape is open, each op with a tracked
-// input makes a td_record; records form a graph through their parents, and a tape lists its own in order. Backward walks
-// that list from the end, without recursion, calling each row's vjp; cotangents are computed with ops, so an outer tape
-// records them and any order of derivative works.
+// input makes a td_record; records form a graph through their parents, and a tape lists its own in order. Backward
+// walks that list from the end, without recursion, calling each row's vjp; cotangents are computed with ops, so an
+// outer tape records them and any order of derivative works.
 #ifndef TD_TAPE_TAPE_H
 #define TD_TAPE_TAPE_H
 #include "engine/ops/op.h"
@@ -25,7 +25,7 @@ typedef struct td_record {
   uint8_t holders;              // those that still list it; at 0 parents are dropped too
   bool loose;                   // the no-tape mode is one of them
   bool spent;                   // backward() went through it without retain_graph
-  uint8_t carried;              // backward passes whose leftovers this place gathered into the value, up to CARRIED_TOLD
+  uint8_t carried;              // backward passes whose leftovers this place gathered into the value
   uint64_t stamp;               // last pass that visited it, and its index there
   union {
     int64_t index;
@@ -48,7 +48,8 @@ void td_tape_resume(td_context *context, td_tape *tape);
 void td_tape_reset(td_context *context, td_tape *tape);   // forgets all records
 int td_tape_watch(td_context *context, td_tape *tape, td_tensor *t); // t gets a leaf; integer dtypes: TD_ERROR_DTYPE
 int td_tape_watch_variable(td_context *context, td_tape *tape, td_variable *v);
-int td_tape_watched(td_tape *tape, uint64_t *ids, int capacity); // ids of the Variables watched, in order; returns how many; ids NULL: at most so many
+// The ids of the Variables watched, in order; returns how many. ids NULL: there are at most so many.
+int td_tape_watched(td_tape *tape, uint64_t *ids, int capacity);
 int64_t td_tape_length(const td_tape *tape);              // op records, leaves not counted; they stay listed after gradient()
 const td_record *td_tape_record_at(const td_tape *tape, int64_t index);
 
@@ -57,16 +58,16 @@ td_tensor *td_variable_read(td_context *context, td_variable *v);
 
 typedef struct td_source { td_tensor *tensor; td_variable *variable; } td_source; // one of the two
 
-// Gradients of the sum of all targets (weighted by output_gradients where not NULL) in each source. out: new references,
-// NULL where unconnected (or zeros of the source's shape when unconnected_zero). The tape must be persistent or unused,
-// else TD_ERROR_STATE says so with the remedy. A non-persistent tape gives its records up.
+// Gradients of the sum of all targets (weighted by output_gradients where not NULL) in each source. out: new
+// references, NULL where unconnected (or zeros of the source's shape when unconnected_zero). The tape must be
+// persistent or unused, else TD_ERROR_STATE says so with the remedy. A non-persistent tape gives its records up.
 int td_tape_gradient(td_context *context, td_tape *tape, td_tensor *const *targets, int target_count,
                      td_tensor *const *output_gradients, const td_source *sources, int source_count,
                      bool unconnected_zero, td_tensor **out);
 
-// PyTorch's habit: accumulates into grad of every tracked leaf Variable (and of tensors marked by td_tensor_require_grad).
-// Works on records of any tape or of the no-tape mode that requires_grad turns on. retain_graph and create_graph
-// false: records are given up.
+// PyTorch's habit: accumulates into grad of every tracked leaf Variable (and of tensors marked by
+// td_tensor_require_grad). Works on records of any tape or of the no-tape mode that requires_grad turns on.
+// retain_graph and create_graph false: records are given up.
 int td_backward(td_context *context, td_tensor *target, td_tensor *cotangent, bool retain_graph, bool create_graph);
 int td_tensor_require_grad(td_context *context, td_tensor *t, bool on);  // t becomes a leaf that backward() fills
 bool td_tensor_requires_grad(const td_tensor *t);

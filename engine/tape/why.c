@@ -1,6 +1,6 @@
-// Why a gradient is None, or what it is: one sentence with the line where the chain ends, and the remedy. It is found by
-// walking the tape's records (their skeletons outlive gradient()) forward from the source and backward from the targets
-// of the last gradient(), and by the notes of what cut a chain while the tape was there.
+// Why a gradient is None, or what it is: one sentence with the line where the chain ends, and the remedy. It is found
+// by walking the tape's records (their skeletons outlive gradient()) forward from the source and backward from the
+// targets of the last gradient(), and by the notes of what cut a chain while the tape was there.
 #include <stdio.h>
 #include <string.h>
 #include "engine/base/memory.h"

@@ -8,8 +8,8 @@
 typedef struct binding {
   const td_op *op;
   int tensor_params, arg_count;
-  td_value given[TD_PARAM_MAX];   // by row; NIL: not given; borrowed
-  td_tensor *in[TD_INPUT_MAX];    // owned
+  td_value given[TD_PARAM_MAX]; // by row; NIL: not given; borrowed
+  td_tensor *in[TD_INPUT_MAX]; // owned
   int in_count;
   td_arg args[TD_PARAM_MAX];
 } binding;
@@ -73,8 +73,8 @@ static bool takes_many(const td_param *param) {
   return param->kind == TD_PARAM_SHAPE || param->kind == TD_PARAM_INTS || param->kind == TD_PARAM_AXES;
 }
 
-// x.reshape(2, 3), zeros(2, 3): where no int can follow a shape (it is the last parameter, or a dtype comes next), ints may be
-// written without a tuple. How many positional arguments from position on are gathered so; 0: none.
+// x.reshape(2, 3), zeros(2, 3): where no int can follow a shape (it is the last parameter, or a dtype comes next),
+// ints may be written without a tuple. How many positional arguments from position on are gathered so; 0: none.
 static int gathered_count(const binding *b, int position, const td_value *values, int count) {
   if (position >= row_count(b) || !takes_many(&b->op->params[position])) return 0;
   uint8_t next = position + 1 < row_count(b) ? b->op->params[position + 1].kind : TD_PARAM_END;
@@ -84,7 +84,8 @@ static int gathered_count(const binding *b, int position, const td_value *values
   return ints > 1 ? ints : 0;
 }
 
-static bool place_arguments(td_interpreter *I, binding *b, td_value self, const td_arguments *arguments, td_value *gathered) {
+static bool place_arguments(td_interpreter *I, binding *b, td_value self, const td_arguments *arguments,
+                            td_value *gathered) {
   int row = 0, first = 0;
   if (!td_is_nil(self)) b->given[row++] = self;
   int total = row + arguments->count;
@@ -123,7 +124,8 @@ static int common_dtype(const binding *b) {
 static bool fail_argument(td_interpreter *I, const td_op *op, int row, const char *expected, td_value given) {
   if (!td_is_nil(I->raised)) return false;
   char problem[200];
-  snprintf(problem, sizeof problem, "'%s' must be %s, not %.60s", op->params[row].name, expected, td_type_name(I, given));
+  snprintf(problem, sizeof problem, "'%s' must be %s, not %.60s", op->params[row].name, expected,
+           td_type_name(I, given));
   return fail_signature(I, op, problem);
 }
 
@@ -134,7 +136,8 @@ static bool bind_tensor_list(td_interpreter *I, binding *b) {
   if (!list) return false;
   bool ok = td_to_list(I, v, list);
   if (ok && list->count > TD_INPUT_MAX) {
-    td_raise(I, TD_CLASS_VALUE_ERROR, "%s: %lld tensors, at most %d fit in one call", b->op->name, (long long)list->count, TD_INPUT_MAX);
+    td_raise(I, TD_CLASS_VALUE_ERROR, "%s: %lld tensors, at most %d fit in one call", b->op->name,
+             (long long)list->count, TD_INPUT_MAX);
     td_raise_hint(I, "join them in groups");
     ok = false;
   }
@@ -176,10 +179,11 @@ static bool bind_tensors(td_interpreter *I, binding *b) {
 
 // ---- the other parameters ----
 
-// As fail_argument, where a conversion raised already without knowing the argument's name. What user code raised, and what
-// concerns a part of the value, stays.
+// As fail_argument, where a conversion raised already without knowing the argument's name. What user code raised, and
+// what concerns a part of the value, stays.
 static bool fail_value(td_interpreter *I, const td_op *op, int row, const char *expected, td_value given) {
-  bool whole = !td_is(given, &td_instance_type) && !td_is(given, &td_list_type) && !td_is(given, &td_tuple_type) && !td_tensor_of(given);
+  bool whole = !td_is(given, &td_instance_type) && !td_is(given, &td_list_type) && !td_is(given, &td_tuple_type) &&
+               !td_tensor_of(given);
   if (whole) td_clear_raised(I);
   return fail_argument(I, op, row, expected, given);
 }
@@ -214,12 +218,8 @@ static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, 
   arg->given = 1;
   switch (op->params[row].kind) {
   case TD_PARAM_INT:
-  case TD_PARAM_AXIS:
-    arg->i = td_to_int(I, v, &ok);
-    return ok || fail_value(I, op, row, "an int", v);
-  case TD_PARAM_FLOAT:
-    arg->f = td_to_double(I, v, &ok);
-    return ok || fail_value(I, op, row, "a number", v);
+  case TD_PARAM_AXIS: arg->i = td_to_int(I, v, &ok); return ok || fail_value(I, op, row, "an int", v);
+  case TD_PARAM_FLOAT: arg->f = td_to_double(I, v, &ok); return ok || fail_value(I, op, row, "a number", v);
   case TD_PARAM_NUMBER: return bind_number(I, v, arg) || fail_value(I, op, row, "a number", v);
   case TD_PARAM_BOOL: {
     int truth = td_truth(I, v);
@@ -238,8 +238,7 @@ static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, 
     if (td_as_str(v)->length >= sizeof arg->text) return fail_argument(I, op, row, "a shorter str", v);
     memcpy(arg->text, td_as_str(v)->data, td_as_str(v)->length + 1);
     return true;
-  default:
-    return td_to_axes(I, v, op->params[row].name, arg) || fail_value(I, op, row, "an int or a tuple of ints", v);
+  default: return td_to_axes(I, v, op->params[row].name, arg) || fail_value(I, op, row, "an int or a tuple of ints", v);
   }
 }
 

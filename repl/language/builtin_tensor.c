@@ -1,5 +1,5 @@
-// Builtins that make tensors and Variables, the session's random state, data files, and the registration of all that belongs to
-// tensors: ops by name, dtypes, the random module.
+// Builtins that make tensors and Variables, the session's random state, data files, and the registration of all that
+// belongs to tensors: ops by name, dtypes, the random module.
 #include <string.h>
 #include "engine/base/file.h"
 #include "engine/io/idx.h"
@@ -12,7 +12,8 @@ static bool given(td_value v) { return !td_is_nil(v) && !td_is_none(v); }
 
 static bool dtype_argument(td_interpreter *I, td_value v, uint8_t *dtype) {
   if (td_to_dtype(I, v, dtype)) return true;
-  if (td_is_nil(I->raised)) td_raise(I, TD_CLASS_TYPE_ERROR, "dtype must be a dtype such as float32, not %s", td_type_name(I, v));
+  if (td_is_nil(I->raised))
+    td_raise(I, TD_CLASS_TYPE_ERROR, "dtype must be a dtype such as float32, not %s", td_type_name(I, v));
   return false;
 }
 
@@ -85,7 +86,8 @@ static td_value builtin_ones_like(td_interpreter *I, td_value self, td_value *ar
 // randn(2, 3) and rand(2, 3): *shape is one tuple of ints, or the ints themselves.
 static td_value random_of(td_interpreter *I, td_value *arguments, const char *op) {
   td_value shape = arguments[0];
-  if (td_as_tuple(shape)->count == 1 && td_as_tuple(shape)->items[0].tag == TD_TAG_OBJECT) shape = td_as_tuple(shape)->items[0];
+  if (td_as_tuple(shape)->count == 1 && td_as_tuple(shape)->items[0].tag == TD_TAG_OBJECT)
+    shape = td_as_tuple(shape)->items[0];
   td_arguments call = {.count = 1, .values = &shape};
   return td_op_call(I, td_op_find(op), TD_NIL, &call);
 }
@@ -144,7 +146,8 @@ static td_value builtin_data_folder(td_interpreter *I, td_value self, td_value *
       td_text_clear(&tried);
       return td_from(td_str_take(I, &path));
     }
-    if (!tried.data || !strstr(tried.data, path.data ? path.data : "")) td_text_print(&tried, "%s%s", tried.length ? ", " : "", path.data ? path.data : "");
+    if (!tried.data || !strstr(tried.data, path.data ? path.data : ""))
+      td_text_print(&tried, "%s%s", tried.length ? ", " : "", path.data ? path.data : "");
   }
   td_raise(I, TD_CLASS_FILE_NOT_FOUND_ERROR, "there is no data folder '%s'", name);
   td_raise_hint(I, "looked for %s; name the folder yourself", tried.data ? tried.data : "");
@@ -155,17 +158,26 @@ static td_value builtin_data_folder(td_interpreter *I, td_value self, td_value *
 
 const td_method td_tensor_builtins[] = {
     {"tensor", "(data, dtype=None, requires_grad=False)", builtin_tensor,
-     "A tensor from a number, nested lists, a range or a tensor. Floats make float32, ints int64, bools bool, unless dtype says otherwise.\n"
+     "A tensor from a number, nested lists, a range or a tensor. Floats make float32, ints int64, bools bool, unless "
+     "dtype says otherwise.\n"
      ">>> tensor([[1., 2.], [3., 4.]])"},
     {"Variable", "(value, dtype=None, name=None, trainable=True, requires_grad=False)", builtin_variable,
-     "State that can be assigned: a named tensor of fixed shape and dtype, watched by tapes when it is read.\n>>> Variable([1., 2.], name=\"w\")"},
-    {"zeros_like", "(x, dtype=None)", builtin_zeros_like, "Zeros of x's shape and dtype.\n>>> zeros_like(tensor([1., 2.]))"},
-    {"ones_like", "(x, dtype=None)", builtin_ones_like, "Ones of x's shape and dtype.\n>>> ones_like(tensor([1., 2.]))"},
-    {"randn", "(*shape)", builtin_randn, "random_normal with the sizes as arguments: numbers of mean 0 and deviation 1.\n>>> randn(2, 3).shape"},
-    {"rand", "(*shape)", builtin_rand, "random_uniform with the sizes as arguments: numbers in [0, 1).\n>>> rand(2, 3).shape"},
-    {"seed", "(number)", builtin_seed, "Starts the session's random numbers anew: the same seed gives the same numbers on any number of threads.\n>>> seed(1)"},
+     "State that can be assigned: a named tensor of fixed shape and dtype, watched by tapes when it is read.\n>>> "
+     "Variable([1., 2.], name=\"w\")"},
+    {"zeros_like", "(x, dtype=None)", builtin_zeros_like,
+     "Zeros of x's shape and dtype.\n>>> zeros_like(tensor([1., 2.]))"},
+    {"ones_like", "(x, dtype=None)", builtin_ones_like,
+     "Ones of x's shape and dtype.\n>>> ones_like(tensor([1., 2.]))"},
+    {"randn", "(*shape)", builtin_randn,
+     "random_normal with the sizes as arguments: numbers of mean 0 and deviation 1.\n>>> randn(2, 3).shape"},
+    {"rand", "(*shape)", builtin_rand,
+     "random_uniform with the sizes as arguments: numbers in [0, 1).\n>>> rand(2, 3).shape"},
+    {"seed", "(number)", builtin_seed,
+     "Starts the session's random numbers anew: the same seed gives the same numbers on any number of threads.\n>>> "
+     "seed(1)"},
     {"load_idx", "(path)", builtin_load_idx, "A tensor from an IDX file (MNIST's format), gzipped or not."},
-    {"data_folder", "(name)", builtin_data_folder, "The folder data/NAME beside the running deck, under the current folder, or among the installed samples."},
+    {"data_folder", "(name)", builtin_data_folder,
+     "The folder data/NAME beside the running deck, under the current folder, or among the installed samples."},
     {NULL, NULL, NULL, NULL}};
 
 // ---- registration ----
@@ -187,7 +199,7 @@ static bool register_ops(td_interpreter *I) {
 
 static bool register_dtypes(td_interpreter *I) {
   for (int dtype = 0; dtype < TD_DTYPE_COUNT; dtype++) {
-    if (dtype == TD_BOOL) continue;   // bool is the language's own class, and stands for the dtype too
+    if (dtype == TD_BOOL) continue; // bool is the language's own class, and stands for the dtype too
     td_value value = td_dtype_box(I, (uint8_t)dtype);
     if (td_is_nil(value) || !td_builtin_define(I, td_dtype_name((uint8_t)dtype), value)) return false;
   }
@@ -195,8 +207,12 @@ static bool register_dtypes(td_interpreter *I) {
 }
 
 static bool register_random(td_interpreter *I) {
-  static const struct { const char *name, *op; } rows[] = {
-      {"normal", "random_normal"}, {"uniform", "random_uniform"}, {"permutation", "random_permutation"}, {"randint", "random_randint"}};
+  static const struct {
+    const char *name, *op;
+  } rows[] = {{"normal", "random_normal"},
+              {"uniform", "random_uniform"},
+              {"permutation", "random_permutation"},
+              {"randint", "random_randint"}};
   static const td_method none[] = {{NULL, NULL, NULL, NULL}};
   td_module *module = td_module_define(I, "random", none);
   for (size_t i = 0; module && i < sizeof rows / sizeof *rows; i++) {
@@ -211,6 +227,6 @@ static bool register_random(td_interpreter *I) {
 
 bool td_tensors_register(td_interpreter *I) {
   return register_ops(I) && register_dtypes(I) && register_random(I) && td_builtin_define_rows(I, td_tensor_builtins) &&
-         td_builtin_define_rows(I, td_tape_builtins) && td_builtin_define_rows(I, td_gradient_builtins) && td_builtin_define_rows(I, td_progress_builtins) &&
-         td_builtin_define_rows(I, td_optimizer_builtins);
+         td_builtin_define_rows(I, td_tape_builtins) && td_builtin_define_rows(I, td_gradient_builtins) &&
+         td_builtin_define_rows(I, td_progress_builtins) && td_builtin_define_rows(I, td_optimizer_builtins);
 }

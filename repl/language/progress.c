@@ -1,5 +1,5 @@
-// progress(iterable, label): hands out the items of any iterable and tells the faces how far it is, at most 20 times a second.
-// The clock is read only where an event could be due, so a fast loop pays a few nanoseconds a step.
+// progress(iterable, label): hands out the items of any iterable and tells the faces how far it is, at most 20 times
+// a second. The clock is read only where an event could be due, so a fast loop pays a few nanoseconds a step.
 #include <string.h>
 #include <time.h>
 #include "repl/language/names.h"
@@ -11,11 +11,11 @@ typedef struct progress {
   td_value iterable, iterator, label, style;
   td_text postfix;
   uint64_t id;
-  int level;                 // nesting depth among open bars
+  int level; // nesting depth among open bars
   int64_t done, total, seen; // total -1: unknown; seen: samples handed out
-  int64_t check_at, stride;  // next count at which the clock is read, and how far apart these are
-  double started, emitted;   // seconds
-  bool open, handed;         // handed: an item is out and not counted yet
+  int64_t check_at, stride; // next count at which the clock is read, and how far apart these are
+  double started, emitted; // seconds
+  bool open, handed; // handed: an item is out and not counted yet
 } progress;
 
 extern const td_type td_progress_type;
@@ -33,9 +33,18 @@ static void emit(progress *p, double at, bool final) {
   if (!I->sink) return;
   td_output_flush(I);
   const char *label = td_is(p->label, &td_str_type) ? td_as_str(p->label)->data : "";
-  td_event event = {.kind = TD_EVENT_PROGRESS, .cell = I->cell, .id = p->id, .level = p->level, .text = label, .length = strlen(label),
-                    .detail = p->postfix.data ? p->postfix.data : "", .name = td_is(p->style, &td_str_type) ? td_as_str(p->style)->data : "",
-                    .done = p->done, .total = p->total, .seconds = at - p->started, .final = final};
+  td_event event = {.kind = TD_EVENT_PROGRESS,
+                    .cell = I->cell,
+                    .id = p->id,
+                    .level = p->level,
+                    .text = label,
+                    .length = strlen(label),
+                    .detail = p->postfix.data ? p->postfix.data : "",
+                    .name = td_is(p->style, &td_str_type) ? td_as_str(p->style)->data : "",
+                    .done = p->done,
+                    .total = p->total,
+                    .seconds = at - p->started,
+                    .final = final};
   I->sink->emit(I->sink->owner, &event);
 }
 
@@ -205,7 +214,8 @@ const td_type td_progress_type = {
     .iterate = progress_iterate,
     .next = progress_next,
     .methods = progress_methods,
-    .doc = "A progress bar over an iterable: label, fraction, rate and time left. bar.seen counts the samples handed out.",
+    .doc =
+        "A progress bar over an iterable: label, fraction, rate and time left. bar.seen counts the samples handed out.",
 };
 
 static int64_t total_of(td_interpreter *I, td_value iterable, td_value total) {
@@ -234,7 +244,8 @@ static td_value builtin_progress(td_interpreter *I, td_value self, td_value *arg
   return td_from(p);
 }
 
-const td_method td_progress_builtins[] = {
-    {"progress", "(iterable=None, label='', total=None, style='bar')", builtin_progress,
-     "A progress bar over an iterable; style=\"dots\" prints a dot every few steps.\n>>> for i in progress(range(3), \"epoch 1\"): pass"},
-    {NULL, NULL, NULL, NULL}};
+const td_method td_progress_builtins[] = {{"progress", "(iterable=None, label='', total=None, style='bar')",
+                                           builtin_progress,
+                                           "A progress bar over an iterable; style=\"dots\" prints a dot every few "
+                                           "steps.\n>>> for i in progress(range(3), \"epoch 1\"): pass"},
+                                          {NULL, NULL, NULL, NULL}};

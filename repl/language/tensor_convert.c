@@ -1,5 +1,5 @@
-// Between values and tensors: numbers, nested lists and ranges to tensors; tensors to numbers and nested lists; dtypes and axes
-// from values. Numbers are weakly typed: they take the dtype of the tensors beside them.
+// Between values and tensors: numbers, nested lists and ranges to tensors; tensors to numbers and nested lists;
+// dtypes and axes from values. Numbers are weakly typed: they take the dtype of the tensors beside them.
 #include <math.h>
 #include <string.h>
 #include "engine/base/memory.h"
@@ -49,22 +49,23 @@ static bool sequence_items(td_value v, td_value **items, int64_t *count) {
 }
 
 typedef struct nest { // what a nested list holds
-  int rank;                   // -1: not known yet
+  int rank; // -1: not known yet
   int64_t shape[TD_RANK_MAX];
-  int category;               // highest of its numbers; -1: none
-  int dtype;                  // of its tensors; -1: none
+  int category; // highest of its numbers; -1: none
+  int dtype; // of its tensors; -1: none
 } nest;
 
 static bool scan_ragged(td_interpreter *I, const nest *n, int depth, int64_t count) {
-  td_raise(I, TD_CLASS_VALUE_ERROR, "tensor: the nested list is ragged: axis %d has lists of %lld and %lld elements", depth,
-           (long long)n->shape[depth], (long long)count);
+  td_raise(I, TD_CLASS_VALUE_ERROR, "tensor: the nested list is ragged: axis %d has lists of %lld and %lld elements",
+           depth, (long long)n->shape[depth], (long long)count);
   td_raise_hint(I, "all lists at one depth need the same length");
   return false;
 }
 
 static bool scan_depth(td_interpreter *I, nest *n, int depth) {
   if (n->rank >= 0 && n->rank != depth) {
-    td_raise(I, TD_CLASS_VALUE_ERROR, "tensor: the nested list is ragged: numbers stand at depth %d and at depth %d", n->rank, depth);
+    td_raise(I, TD_CLASS_VALUE_ERROR, "tensor: the nested list is ragged: numbers stand at depth %d and at depth %d",
+             n->rank, depth);
     return false;
   }
   n->rank = depth;
@@ -161,8 +162,10 @@ static td_tensor *list_to_tensor(td_interpreter *I, td_value v, int like, int dt
     static const uint8_t alone[] = {TD_FLOAT32, TD_BOOL, TD_INT64, TD_FLOAT32};
     dtype = like < 0 || n.category < 0 ? alone[n.category + 1] : td_dtype_weak(n.category, (uint8_t)like);
   }
-  // Integers are filled as integers; a list that also holds floats fills a float tensor, which is cast when asked for an integer dtype
-  uint8_t filled = n.category == 2 && !td_dtype_is_float((uint8_t)dtype) && dtype != TD_BOOL ? TD_FLOAT64 : (uint8_t)dtype;
+  // Integers are filled as integers; a list that also holds floats fills a float tensor, which is cast when asked for
+  // an integer dtype
+  uint8_t filled =
+      n.category == 2 && !td_dtype_is_float((uint8_t)dtype) && dtype != TD_BOOL ? TD_FLOAT64 : (uint8_t)dtype;
   td_tensor *t = td_tensor_new(I->context, filled, n.rank, n.shape);
   if (!t) {
     td_raise_engine(I);
@@ -275,7 +278,10 @@ bool td_to_dtype(td_interpreter *I, td_value v, uint8_t *dtype) {
   }
   if (td_is(v, &td_class_type)) {
     const char *name = ((td_class *)v.o)->name->data;
-    static const struct { const char *name; uint8_t dtype; } classes[] = {{"float", TD_FLOAT32}, {"int", TD_INT64}, {"bool", TD_BOOL}};
+    static const struct {
+      const char *name;
+      uint8_t dtype;
+    } classes[] = {{"float", TD_FLOAT32}, {"int", TD_INT64}, {"bool", TD_BOOL}};
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
       if (strcmp(name, classes[i].name) == 0) {
         *dtype = classes[i].dtype;
@@ -296,7 +302,8 @@ bool td_to_axes(td_interpreter *I, td_value v, const char *what, td_arg *arg) {
     return ok;
   }
   if (count > TD_RANK_MAX) {
-    td_raise(I, TD_CLASS_VALUE_ERROR, "%s has %lld numbers, the highest rank is %d", what, (long long)count, TD_RANK_MAX);
+    td_raise(I, TD_CLASS_VALUE_ERROR, "%s has %lld numbers, the highest rank is %d", what, (long long)count,
+             TD_RANK_MAX);
     return false;
   }
   arg->count = (int32_t)count;

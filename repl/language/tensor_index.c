@@ -1,6 +1,6 @@
-// x[key] and x[key] = value on tensors, by NumPy's rules. A key is resolved to a block (start, step and size along each axis), a
-// shape for it (ints drop their axis, None adds one), and index tensors for the axes that have them; each part is an op,
-// so that reading and assigning are recorded and differentiated like any other.
+// x[key] and x[key] = value on tensors, by NumPy's rules. A key is resolved to a block (start, step and size along
+// each axis), a shape for it (ints drop their axis, None adds one), and index tensors for the axes that have them;
+// each part is an op, so that reading and assigning are recorded and differentiated like any other.
 #include <string.h>
 #include "engine/ops/index.h"
 #include "repl/language/tensors.h"
@@ -10,9 +10,9 @@ enum { ITEMS_MAX = 2 * TD_RANK_MAX + 1 };
 
 typedef struct item {
   enum item_kind kind;
-  td_value value;        // borrowed: the slice
-  int64_t index;         // INT
-  td_tensor *tensor;     // owned: TENSOR, MASK
+  td_value value; // borrowed: the slice
+  int64_t index; // INT
+  td_tensor *tensor; // owned: TENSOR, MASK
 } item;
 
 typedef struct selection {
@@ -20,12 +20,12 @@ typedef struct selection {
   const td_tensor *x;
   item items[ITEMS_MAX];
   int count;
-  td_arg block[3];       // starts, steps, sizes: x->rank numbers each
-  bool whole;            // the block is all of x
-  int rank;              // of the block's shape after ints and new axes
+  td_arg block[3]; // starts, steps, sizes: x->rank numbers each
+  bool whole; // the block is all of x
+  int rank; // of the block's shape after ints and new axes
   int64_t shape[TD_RANK_MAX];
-  bool reshaped;         // it differs from the block's own
-  int advanced;          // index tensors, and the axes of shape that they index
+  bool reshaped; // it differs from the block's own
+  int advanced; // index tensors, and the axes of shape that they index
   td_tensor *indices[TD_RANK_MAX]; // owned
   td_arg axes;
 } selection;
@@ -44,7 +44,8 @@ static bool read_tensor(selection *s, item *it, td_value v) {
     it->tensor = td_cast_to(s->I, it->tensor, TD_INT64); // x[[]]
   if (!it->tensor) return false;
   if (td_dtype_is_float(it->tensor->dtype)) {
-    td_raise(s->I, TD_CLASS_INDEX_ERROR, "an index tensor must hold integers or bools, not %s", td_dtype_name(it->tensor->dtype));
+    td_raise(s->I, TD_CLASS_INDEX_ERROR, "an index tensor must hold integers or bools, not %s",
+             td_dtype_name(it->tensor->dtype));
     td_raise_hint(s->I, "cast it: index.astype(int64)");
     return false;
   }
@@ -94,7 +95,8 @@ static bool read_key(selection *s, td_value key) {
     ellipses += s->items[i].kind == ITEM_ELLIPSIS;
   }
   if (ellipses > 1) td_raise(s->I, TD_CLASS_INDEX_ERROR, "an index can have only one ...");
-  else if (used > s->x->rank) td_raise(s->I, TD_CLASS_INDEX_ERROR, "too many indices: %d for a tensor of rank %d", used, s->x->rank);
+  else if (used > s->x->rank)
+    td_raise(s->I, TD_CLASS_INDEX_ERROR, "too many indices: %d for a tensor of rank %d", used, s->x->rank);
   return ellipses <= 1 && used <= s->x->rank;
 }
 
@@ -137,8 +139,9 @@ static bool resolve_mask(selection *s, const item *it, int axis) {
   const td_tensor *mask = it->tensor;
   for (int i = 0; i < mask->rank; i++)
     if (mask->shape[i] != s->x->shape[axis + i]) {
-      td_raise(s->I, TD_CLASS_INDEX_ERROR, "the mask has size %lld along its axis %d, the tensor %lld along its axis %d",
-               (long long)mask->shape[i], i, (long long)s->x->shape[axis + i], axis + i);
+      td_raise(s->I, TD_CLASS_INDEX_ERROR,
+               "the mask has size %lld along its axis %d, the tensor %lld along its axis %d", (long long)mask->shape[i],
+               i, (long long)s->x->shape[axis + i], axis + i);
       return false;
     }
   int64_t count = 0;
@@ -167,7 +170,8 @@ static bool resolve_mask(selection *s, const item *it, int axis) {
 static bool resolve_int(selection *s, const item *it, int axis, bool advanced) {
   int64_t size = s->x->shape[axis], index = it->index < 0 ? it->index + size : it->index;
   if (index < 0 || index >= size) {
-    td_raise(s->I, TD_CLASS_INDEX_ERROR, "index %lld is out of range for axis %d with size %lld", (long long)it->index, axis, (long long)size);
+    td_raise(s->I, TD_CLASS_INDEX_ERROR, "index %lld is out of range for axis %d with size %lld", (long long)it->index,
+             axis, (long long)size);
     return false;
   }
   if (!advanced) {
@@ -235,13 +239,15 @@ static bool select_key(td_interpreter *I, selection *s, const td_tensor *x, td_v
 
 // ---- ops ----
 
-typedef struct index_ops { const td_op *slice, *update, *reshape, *broadcast, *index, *put; } index_ops;
+typedef struct index_ops {
+  const td_op *slice, *update, *reshape, *broadcast, *index, *put;
+} index_ops;
 
 static const index_ops *rows(void) {
   static index_ops ops;
   if (!ops.slice)
-    ops = (index_ops){td_op_find("slice"), td_op_find("index_update"), td_op_find("reshape"), td_op_find("broadcast_to"),
-                      td_op_find("index"), td_op_find("index_put")};
+    ops = (index_ops){td_op_find("slice"),        td_op_find("index_update"), td_op_find("reshape"),
+                      td_op_find("broadcast_to"), td_op_find("index"),        td_op_find("index_put")};
   return &ops;
 }
 
@@ -298,7 +304,8 @@ static td_tensor *value_for_block(const selection *s, td_tensor *value) {
   return value ? reshape_to(s->I, value, s->x->rank, s->block[2].ints) : NULL;
 }
 
-static td_tensor *put_indices(const selection *s, td_tensor *value) { // takes over value; the block with value put at the indices
+static td_tensor *put_indices(const selection *s,
+                              td_tensor *value) { // takes over value; the block with value put at the indices
   td_tensor *block = read_block(s, (td_tensor *)s->x), *out[TD_OUTPUT_MAX] = {NULL};
   td_tensor *in[2 + TD_RANK_MAX] = {block, value};
   for (int i = 0; i < s->advanced; i++) in[2 + i] = s->indices[i];
@@ -316,8 +323,8 @@ static td_tensor *update_block(const selection *s, td_tensor *value) { // takes 
 }
 
 static bool may_change_in_place(td_interpreter *I, td_value container, const td_tensor *value) {
-  return container.o->refs == 1 && td_tensor_is_sole(td_unbox_tensor(container)) && !(td_recording(I->context) && value->origin) &&
-         value->storage != td_unbox_tensor(container)->storage;
+  return container.o->refs == 1 && td_tensor_is_sole(td_unbox_tensor(container)) &&
+         !(td_recording(I->context) && value->origin) && value->storage != td_unbox_tensor(container)->storage;
 }
 
 td_value td_tensor_with_item(td_interpreter *I, td_value container, td_value key, td_value value, td_value *kept) {

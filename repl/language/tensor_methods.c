@@ -1,4 +1,5 @@
-// Methods of tensors and Variables that are not ops: leaving the tensor world (item, tolist), dtypes, gradients, assignment.
+// Methods of tensors and Variables that are not ops: leaving the tensor world (item, tolist), dtypes, gradients,
+// assignment.
 #include <string.h>
 #include "repl/language/tensors.h"
 
@@ -13,7 +14,8 @@ static td_value tensor_item(td_interpreter *I, td_value self, td_value *argument
   if (t->size != 1) {
     td_text shape = {0};
     td_shape_print(&shape, t->rank, t->shape);
-    td_raise(I, TD_CLASS_VALUE_ERROR, "item(): needs one element, the tensor has shape %s", shape.data ? shape.data : "");
+    td_raise(I, TD_CLASS_VALUE_ERROR, "item(): needs one element, the tensor has shape %s",
+             shape.data ? shape.data : "");
     td_raise_hint(I, "use .tolist(), or reduce it first: .sum(), .mean(), x[0]");
     td_text_clear(&shape);
     return TD_NIL;
@@ -41,7 +43,9 @@ static td_value tensor_astype(td_interpreter *I, td_value self, td_value *argume
     t = t ? td_cast_to(I, t, dtype) : NULL;
     return t ? td_tensor_box(I, t) : TD_NIL;
   }
-  return td_is_nil(I->raised) ? td_raise(I, TD_CLASS_TYPE_ERROR, "astype: needs a dtype, not %s", td_type_name(I, arguments[0])) : TD_NIL;
+  return td_is_nil(I->raised)
+             ? td_raise(I, TD_CLASS_TYPE_ERROR, "astype: needs a dtype, not %s", td_type_name(I, arguments[0]))
+             : TD_NIL;
 }
 
 static td_value tensor_to(td_interpreter *I, td_value self, td_value *arguments) {
@@ -49,10 +53,10 @@ static td_value tensor_to(td_interpreter *I, td_value self, td_value *arguments)
   return tensor_astype(I, self, arguments);
 }
 
-#define CAST_METHOD(name, DTYPE)                                                                                       \
-  static td_value tensor_##name(td_interpreter *I, td_value self, td_value *arguments) {                               \
-    (void)arguments;                                                                                                   \
-    return cast_value(I, self, DTYPE);                                                                                 \
+#define CAST_METHOD(name, DTYPE)                                                         \
+  static td_value tensor_##name(td_interpreter *I, td_value self, td_value *arguments) { \
+    (void)arguments;                                                                     \
+    return cast_value(I, self, DTYPE);                                                   \
   }
 CAST_METHOD(float, TD_FLOAT32)
 CAST_METHOD(double, TD_FLOAT64)
@@ -97,21 +101,29 @@ static td_value tensor_backward(td_interpreter *I, td_value self, td_value *argu
   return result;
 }
 
-#define SHARED_METHODS                                                                                                                \
-  {"item", "()", tensor_item, "The number in a tensor of one element, as a Python number. No gradient flows through it.\n>>> tensor([2.5]).item()"}, \
-  {"tolist", "()", tensor_tolist, "The elements as nested lists of numbers; a 0-d tensor gives its number.\n>>> tensor([[1, 2], [3, 4]]).tolist()"}, \
-  {"astype", "(dtype)", tensor_astype, "The same numbers in another dtype; floats are cut toward zero in integers.\n>>> tensor([1.7, 2.2]).astype(int64)"}, \
-  {"to", "(target)", tensor_to, "The tensor in a dtype, or on a device: x.to(float64), x.to(\"cpu\").\n>>> tensor([1, 2]).to(float32)"},   \
-  {"float", "()", tensor_float, "x.astype(float32)."},                                                                                 \
-  {"double", "()", tensor_double, "x.astype(float64)."},                                                                               \
-  {"long", "()", tensor_long, "x.astype(int64)."},                                                                                     \
-  {"int", "()", tensor_int, "x.astype(int32)."},                                                                                       \
-  {"bool", "()", tensor_bool, "x.astype(bool)."},                                                                                      \
-  {"detach", "()", tensor_detach, "The same value without its history: gradients stop here."},                                         \
-  {"clone", "()", tensor_clone, "The value itself: tensors never change, so no copy is needed. Of a Variable: its value, read."},     \
-  {"numel", "()", tensor_numel, "The number of elements, as the attribute size.\n>>> zeros((2, 3)).numel()"},                         \
-  {"backward", "(gradient=None, retain_graph=False, create_graph=False)", tensor_backward,                                             \
-   "Adds the gradient of this value to .grad of every leaf it depends on: Variables read inside a GradientTape, and what has requires_grad."}
+#define SHARED_METHODS                                                                                                 \
+  {"item", "()", tensor_item,                                                                                          \
+   "The number in a tensor of one element, as a Python number. No gradient flows through it.\n>>> "                    \
+   "tensor([2.5]).item()"},                                                                                            \
+      {"tolist", "()", tensor_tolist,                                                                                  \
+       "The elements as nested lists of numbers; a 0-d tensor gives its number.\n>>> tensor([[1, 2], [3, "             \
+       "4]]).tolist()"},                                                                                               \
+      {"astype", "(dtype)", tensor_astype,                                                                             \
+       "The same numbers in another dtype; floats are cut toward zero in integers.\n>>> tensor([1.7, "                 \
+       "2.2]).astype(int64)"},                                                                                         \
+      {"to", "(target)", tensor_to,                                                                                    \
+       "The tensor in a dtype, or on a device: x.to(float64), x.to(\"cpu\").\n>>> tensor([1, 2]).to(float32)"},        \
+      {"float", "()", tensor_float, "x.astype(float32)."}, {"double", "()", tensor_double, "x.astype(float64)."},      \
+      {"long", "()", tensor_long, "x.astype(int64)."}, {"int", "()", tensor_int, "x.astype(int32)."},                  \
+      {"bool", "()", tensor_bool, "x.astype(bool)."},                                                                  \
+      {"detach", "()", tensor_detach, "The same value without its history: gradients stop here."},                     \
+      {"clone", "()", tensor_clone,                                                                                    \
+       "The value itself: tensors never change, so no copy is needed. Of a Variable: its value, read."},               \
+      {"numel", "()", tensor_numel, "The number of elements, as the attribute size.\n>>> zeros((2, 3)).numel()"}, {    \
+    "backward", "(gradient=None, retain_graph=False, create_graph=False)", tensor_backward,                            \
+        "Adds the gradient of this value to .grad of every leaf it depends on: Variables read inside a GradientTape, " \
+        "and what has requires_grad."                                                                                  \
+  }
 
 const td_method td_tensor_methods[] = {SHARED_METHODS, {NULL, NULL, NULL, NULL}};
 
@@ -119,7 +131,8 @@ const td_method td_tensor_methods[] = {SHARED_METHODS, {NULL, NULL, NULL, NULL}}
 
 enum assign_mode { ASSIGN, ASSIGN_ADD, ASSIGN_SUBTRACT };
 
-// What a Variable is changed by is not recorded, and that is no cut for why() to name: the assignment is. New reference.
+// What a Variable is changed by is not recorded, and that is no cut for why() to name: the assignment is. New
+// reference.
 static td_tensor *unrecorded(td_context *context, const char *op, td_tensor *a, td_tensor *b) {
   td_tensor *in[2] = {a, b}, *out[TD_OUTPUT_MAX];
   const td_recorder *recorder = context->recorder;
@@ -142,8 +155,12 @@ static td_value assign(td_interpreter *I, td_value self, td_value value, enum as
   return done ? TD_NONE : td_raise_engine(I);
 }
 
-static td_value variable_assign(td_interpreter *I, td_value self, td_value *arguments) { return assign(I, self, arguments[0], ASSIGN); }
-static td_value variable_assign_add(td_interpreter *I, td_value self, td_value *arguments) { return assign(I, self, arguments[0], ASSIGN_ADD); }
+static td_value variable_assign(td_interpreter *I, td_value self, td_value *arguments) {
+  return assign(I, self, arguments[0], ASSIGN);
+}
+static td_value variable_assign_add(td_interpreter *I, td_value self, td_value *arguments) {
+  return assign(I, self, arguments[0], ASSIGN_ADD);
+}
 static td_value variable_assign_sub(td_interpreter *I, td_value self, td_value *arguments) {
   return assign(I, self, arguments[0], ASSIGN_SUBTRACT);
 }
@@ -163,9 +180,12 @@ static td_value variable_zero_grad(td_interpreter *I, td_value self, td_value *a
 }
 
 const td_method td_variable_methods[] = {
-    {"assign", "(value)", variable_assign, "Sets the value; shape and dtype stay. Tensors read before keep what they were.\n>>> v = Variable(1.); v.assign(5.); v"},
+    {"assign", "(value)", variable_assign,
+     "Sets the value; shape and dtype stay. Tensors read before keep what they were.\n>>> v = Variable(1.); "
+     "v.assign(5.); v"},
     {"assign_add", "(value)", variable_assign_add, "Adds to the value.\n>>> v = Variable(1.); v.assign_add(2.); v"},
-    {"assign_sub", "(value)", variable_assign_sub, "Subtracts from the value.\n>>> v = Variable(1.); v.assign_sub(2.); v"},
+    {"assign_sub", "(value)", variable_assign_sub,
+     "Subtracts from the value.\n>>> v = Variable(1.); v.assign_sub(2.); v"},
     {"value", "()", variable_value, "The value as a tensor."},
     {"zero_grad", "()", variable_zero_grad, "Clears .grad."},
     SHARED_METHODS,

@@ -1,5 +1,5 @@
-// The dtypes as values: float32, int64, ... They print as their names, compare by identity and with their names as text, and
-// called like a function they cast: float32(x).
+// The dtypes as values: float32, int64, ... They print as their names, compare by identity and with their names as
+// text, and called like a function they cast: float32(x).
 #include <string.h>
 #include "repl/language/tensors.h"
 
@@ -11,8 +11,8 @@ static bool dtype_repr(td_interpreter *I, td_value v, td_text *text) {
 
 static td_value dtype_compare(td_interpreter *I, int comparison, td_value a, td_value b) {
   uint8_t left = 0, right = 0;
-  bool known = td_is(a, &td_dtype_type) && (td_is(b, &td_dtype_type) || td_is(b, &td_class_type)) && td_to_dtype(I, a, &left) &&
-               td_to_dtype(I, b, &right);
+  bool known = td_is(a, &td_dtype_type) && (td_is(b, &td_dtype_type) || td_is(b, &td_class_type)) &&
+               td_to_dtype(I, a, &left) && td_to_dtype(I, b, &right);
   if (td_is(b, &td_str_type)) {
     int found = td_dtype_find(td_as_str(b)->data);
     known = found >= 0 && td_to_dtype(I, a, &left);
@@ -31,7 +31,8 @@ static bool dtype_hash(td_interpreter *I, td_value v, uint64_t *hash) {
 
 static td_value dtype_call(td_interpreter *I, td_value callee, const td_arguments *arguments) {
   if (arguments->count != 1 || arguments->keyword_count)
-    return td_raise(I, TD_CLASS_TYPE_ERROR, "%s(x) takes one argument", td_dtype_name(((td_dtype_value *)callee.o)->dtype));
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "%s(x) takes one argument",
+                    td_dtype_name(((td_dtype_value *)callee.o)->dtype));
   td_tensor *t = td_to_tensor_of(I, arguments->values[0], ((td_dtype_value *)callee.o)->dtype);
   return t ? td_tensor_box(I, t) : TD_NIL;
 }

@@ -1,5 +1,6 @@
-// Functions of functions: grad(f) and value_and_grad(f). A call runs f on fresh leaves under a tape of its own, so what the
-// caller holds is neither watched nor changed; the tape goes when the call ends. They nest, so any order works.
+// Functions of functions: grad(f) and value_and_grad(f). A call runs f on fresh leaves under a tape of its own, so
+// what the caller holds is neither watched nor changed; the tape goes when the call ends. They nest, so any order
+// works.
 #include <string.h>
 #include "engine/base/memory.h"
 #include "repl/language/nest.h"
@@ -31,7 +32,8 @@ static bool check_float_leaf(td_interpreter *I, td_value leaf, void *argument) {
   if (t && td_dtype_is_float(t->dtype)) return true;
   td_raise(I, TD_CLASS_TYPE_ERROR, "grad: argument %d is %s: only floats have gradients", *(int *)argument,
            t ? td_dtype_name(t->dtype) : td_type_name(I, leaf));
-  td_raise_hint(I, t ? "x.astype(float32) makes it one" : "pass a float or a tensor, or name other arguments in argnums");
+  td_raise_hint(I,
+                t ? "x.astype(float32) makes it one" : "pass a float or a tensor, or name other arguments in argnums");
   return false;
 }
 
@@ -52,7 +54,10 @@ static td_value fresh_leaf(td_interpreter *I, td_value v) {
   return td_ref(v);
 }
 
-typedef struct fresh { td_value *leaves; int count; } fresh;
+typedef struct fresh {
+  td_value *leaves;
+  int count;
+} fresh;
 
 static bool add_fresh(td_interpreter *I, td_value leaf, void *argument) {
   fresh *f = argument;
@@ -81,7 +86,8 @@ static bool argnum_list(td_interpreter *I, td_value v, int count, int *numbers, 
   for (int i = 0; i < arg.count; i++) {
     int64_t n = arg.ints[i] < 0 ? arg.ints[i] + count : arg.ints[i];
     if (n < 0 || n >= count) {
-      td_raise(I, TD_CLASS_VALUE_ERROR, "grad: argnums %lld, but the call has %d positional arguments", (long long)arg.ints[i], count);
+      td_raise(I, TD_CLASS_VALUE_ERROR, "grad: argnums %lld, but the call has %d positional arguments",
+               (long long)arg.ints[i], count);
       return false;
     }
     numbers[i] = (int)n;
@@ -89,15 +95,18 @@ static bool argnum_list(td_interpreter *I, td_value v, int count, int *numbers, 
   return true;
 }
 
-static td_value pack_result(td_interpreter *I, const gradient_function *f, td_value value, td_value aux, td_value gradients) {
+static td_value pack_result(td_interpreter *I, const gradient_function *f, td_value value, td_value aux,
+                            td_value gradients) {
   if (!f->with_value && !f->has_aux) return td_ref(gradients);
-  td_value first = f->has_aux && f->with_value ? td_tuple_pack(I, 2, td_ref(value), td_ref(aux)) : td_ref(f->with_value ? value : gradients);
+  td_value first = f->has_aux && f->with_value ? td_tuple_pack(I, 2, td_ref(value), td_ref(aux))
+                                               : td_ref(f->with_value ? value : gradients);
   if (td_is_nil(first)) return TD_NIL;
   return td_tuple_pack(I, 2, first, td_ref(f->with_value ? gradients : aux));
 }
 
 // Runs the function on fresh leaves under a tape and differentiates its value.
-static td_value differentiate(td_interpreter *I, gradient_function *f, td_arguments *call, const int *numbers, int used, td_tape *tape) {
+static td_value differentiate(td_interpreter *I, gradient_function *f, td_arguments *call, const int *numbers, int used,
+                              td_tape *tape) {
   for (int i = 0; i < used; i++) {
     int number = numbers[i];
     if (!td_nest_each(I, call->values[number], check_float_leaf, &number) ||
@@ -118,7 +127,8 @@ static td_value differentiate(td_interpreter *I, gradient_function *f, td_argume
   td_value packed = TD_NIL;
   if (!t || t->size != 1) {
     td_raise(I, TD_CLASS_TYPE_ERROR, "grad: the function must return a scalar tensor");
-    td_raise_hint(I, t ? "reduce it: .sum() or .mean()" : "it returned %s; compute it from the argument's tensor", td_type_name(I, value));
+    td_raise_hint(I, t ? "reduce it: .sum() or .mean()" : "it returned %s; compute it from the argument's tensor",
+                  td_type_name(I, value));
   } else {
     td_value sources = used == 1 ? td_ref(call->values[numbers[0]]) : TD_NIL;
     if (used != 1) {
@@ -164,9 +174,12 @@ static td_value gradient_function_call(td_interpreter *I, td_value callee, const
   return result;
 }
 
-static const td_type gradient_function_type = {.name = "gradient function", .size = sizeof(gradient_function),
-                                               .release = gradient_function_release, .visit = gradient_function_visit,
-                                               .clear = gradient_function_clear, .call = gradient_function_call};
+static const td_type gradient_function_type = {.name = "gradient function",
+                                               .size = sizeof(gradient_function),
+                                               .release = gradient_function_release,
+                                               .visit = gradient_function_visit,
+                                               .clear = gradient_function_clear,
+                                               .call = gradient_function_call};
 
 static td_value gradient_function_new(td_interpreter *I, td_value *arguments, bool with_value) {
   if (!td_is(arguments[0], &td_instance_type) && !td_type_of(arguments[0])->call)
@@ -195,7 +208,8 @@ static td_value builtin_value_and_grad(td_interpreter *I, td_value self, td_valu
 
 const td_method td_gradient_builtins[] = {
     {"grad", "(function, argnums=0, has_aux=False)", builtin_grad,
-     "The gradient function of a function with a scalar value, in its argument number argnums (an int or a tuple of ints).\n"
+     "The gradient function of a function with a scalar value, in its argument number argnums (an int or a tuple of "
+     "ints).\n"
      ">>> grad(lambda x: x ** 3)(2.)"},
     {"value_and_grad", "(function, argnums=0, has_aux=False)", builtin_value_and_grad,
      "As grad, but the result is (value, gradient), from one pass.\n>>> value_and_grad(lambda x: x ** 2)(3.)"},

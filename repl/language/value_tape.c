@@ -1,4 +1,5 @@
-// GradientTape and the scopes no_grad() and tape.stop_recording() as values. Targets and sources may be nested (nest.h).
+// GradientTape and the scopes no_grad() and tape.stop_recording() as values. Targets and sources may be nested
+// (nest.h).
 #include <stdio.h>
 #include <string.h>
 #include "engine/base/memory.h"
@@ -10,8 +11,8 @@ static td_tape *tape_of(td_value v) { return ((td_tape_value *)v.o)->tape; }
 
 typedef struct flat {
   int count, capacity;
-  td_tensor **tensors;    // owned references, NULL where the leaf is None
-  td_source *sources;     // borrowed from the values
+  td_tensor **tensors; // owned references, NULL where the leaf is None
+  td_source *sources; // borrowed from the values
   const char *role;
 } flat;
 
@@ -33,7 +34,9 @@ static void flat_clear(flat *f) {
 static bool not_a_tensor(td_interpreter *I, td_value leaf, const char *role) {
   td_raise(I, TD_CLASS_TYPE_ERROR, "gradient: %s must be a tensor or a Variable, not %s", role, td_type_name(I, leaf));
   if (leaf.tag == TD_TAG_INT || leaf.tag == TD_TAG_DOUBLE)
-    td_raise_hint(I, "a number carries no history: make it a tensor, x = tensor(2.), or a Variable, before it is used in the tape");
+    td_raise_hint(
+        I,
+        "a number carries no history: make it a tensor, x = tensor(2.), or a Variable, before it is used in the tape");
   return false;
 }
 
@@ -80,11 +83,12 @@ static td_value box_gradients(td_interpreter *I, td_value sources, td_tensor **g
   return result;
 }
 
-td_value td_tape_gradient_values(td_interpreter *I, td_tape *tape, td_value target, td_value sources, td_value cotangents, bool zero) {
+td_value td_tape_gradient_values(td_interpreter *I, td_tape *tape, td_value target, td_value sources,
+                                 td_value cotangents, bool zero) {
   flat targets = {.role = "a target"}, wanted = {.role = "a source"}, seeds = {.role = "an output gradient"};
   td_value result = TD_NIL;
   bool seeded = !td_is_nil(cotangents) && !td_is_none(cotangents);
-  td_no_grad_enter(I->context);   // reading a target Variable is not a use of it
+  td_no_grad_enter(I->context); // reading a target Variable is not a use of it
   bool ok = flatten(I, target, &targets, add_tensor);
   td_no_grad_leave(I->context);
   ok = ok && flatten(I, sources, &wanted, add_source) && (!seeded || flatten(I, cotangents, &seeds, add_tensor));
@@ -94,8 +98,8 @@ td_value td_tape_gradient_values(td_interpreter *I, td_tape *tape, td_value targ
   }
   td_tensor **gradients = ok ? td_memory_new_zero((size_t)(wanted.count + 1) * sizeof *gradients) : NULL;
   if (gradients) {
-    int code = td_tape_gradient(I->context, tape, targets.tensors, targets.count, seeded ? seeds.tensors : NULL, wanted.sources,
-                                wanted.count, zero, gradients);
+    int code = td_tape_gradient(I->context, tape, targets.tensors, targets.count, seeded ? seeds.tensors : NULL,
+                                wanted.sources, wanted.count, zero, gradients);
     result = code == TD_OK ? box_gradients(I, sources, gradients, wanted.count) : td_raise_engine(I);
   } else if (ok) td_raise_memory(I);
   td_memory_free(gradients);
@@ -146,7 +150,8 @@ static td_value tape_watch(td_interpreter *I, td_value self, td_value *arguments
 
 static bool wants_zero(td_interpreter *I, td_value v, bool *zero) {
   *zero = td_is(v, &td_str_type) && strcmp(td_as_str(v)->data, "zero") == 0;
-  if (*zero || td_is_nil(v) || td_is_none(v) || (td_is(v, &td_str_type) && strcmp(td_as_str(v)->data, "none") == 0)) return true;
+  if (*zero || td_is_nil(v) || td_is_none(v) || (td_is(v, &td_str_type) && strcmp(td_as_str(v)->data, "none") == 0))
+    return true;
   td_raise(I, TD_CLASS_VALUE_ERROR, "gradient: unconnected_gradients must be \"none\" or \"zero\"");
   return false;
 }
@@ -206,7 +211,12 @@ static td_value tape_why(td_interpreter *I, td_value self, td_value *arguments) 
 
 // ---- scopes ----
 
-typedef struct scope_value { td_object object; td_interpreter *interpreter; td_value tape; bool open; } scope_value; // tape NIL: no_grad
+typedef struct scope_value {
+  td_object object;
+  td_interpreter *interpreter;
+  td_value tape;
+  bool open;
+} scope_value; // tape NIL: no_grad
 
 static td_value scope_new(td_interpreter *I, td_value tape) {
   scope_value *scope = td_object_new(I, &td_scope_type, sizeof *scope);
@@ -226,7 +236,8 @@ static void scope_leave(scope_value *scope) {
 static td_value scope_enter(td_interpreter *I, td_value self, td_value *arguments) {
   (void)arguments;
   scope_value *scope = (scope_value *)self.o;
-  if (scope->open) return td_raise(I, TD_CLASS_RUNTIME_ERROR, "this scope is open already: make a new one for each with");
+  if (scope->open)
+    return td_raise(I, TD_CLASS_RUNTIME_ERROR, "this scope is open already: make a new one for each with");
   if (td_is_nil(scope->tape)) td_no_grad_enter(I->context);
   else if (td_tape_pause(I->context, tape_of(scope->tape)) != TD_OK) return td_raise_engine(I);
   scope->open = true;
@@ -244,12 +255,14 @@ static void scope_release(td_object *object) {
   td_unref(((scope_value *)object)->tape);
 }
 
-static const td_method scope_methods[] = {
-    {"__enter__", "()", scope_enter, "Opens the scope."},
-    {"__exit__", "(*exception)", scope_exit, "Closes the scope."},
-    {NULL, NULL, NULL, NULL}};
+static const td_method scope_methods[] = {{"__enter__", "()", scope_enter, "Opens the scope."},
+                                          {"__exit__", "(*exception)", scope_exit, "Closes the scope."},
+                                          {NULL, NULL, NULL, NULL}};
 
-const td_type td_scope_type = {.name = "scope", .size = sizeof(scope_value), .release = scope_release, .methods = scope_methods,
+const td_type td_scope_type = {.name = "scope",
+                               .size = sizeof(scope_value),
+                               .release = scope_release,
+                               .methods = scope_methods,
                                .doc = "A scope for with: no_grad() or tape.stop_recording()."};
 
 static td_value tape_stop_recording(td_interpreter *I, td_value self, td_value *arguments) {
@@ -289,16 +302,23 @@ static void tape_release(td_object *object) {
 
 static const td_method tape_methods[] = {
     {"gradient", "(target, sources, output_gradients=None, unconnected_gradients='none')", tape_gradient,
-     "The gradient of target in each source, in the structure of sources: a tensor, or a list, tuple, dict or model of them.\n"
-     "A target with many elements, or many targets, means their sum. A source that target does not depend on gives None, or zeros\n"
-     "with unconnected_gradients=\"zero\"; tape.why(source) says why. The tape gives its records up unless it is persistent.\n"
+     "The gradient of target in each source, in the structure of sources: a tensor, or a list, tuple, dict or model of "
+     "them.\n"
+     "A target with many elements, or many targets, means their sum. A source that target does not depend on gives "
+     "None, or zeros\n"
+     "with unconnected_gradients=\"zero\"; tape.why(source) says why. The tape gives its records up unless it is "
+     "persistent.\n"
      ">>> x = Variable(3.)\n>>> with GradientTape() as t: y = x * x\n>>> t.gradient(y, x)"},
-    {"gradients", "(target, sources, output_gradients=None, unconnected_gradients='none')", tape_gradient, "The same as gradient."},
-    {"watch", "(tensors)", tape_watch, "Tracks tensors or Variables from here on. Trainable Variables that are read are watched by themselves."},
+    {"gradients", "(target, sources, output_gradients=None, unconnected_gradients='none')", tape_gradient,
+     "The same as gradient."},
+    {"watch", "(tensors)", tape_watch,
+     "Tracks tensors or Variables from here on. Trainable Variables that are read are watched by themselves."},
     {"watched_variables", "()", tape_watched, "The Variables watched so far, in order."},
-    {"stop_recording", "()", tape_stop_recording, "A scope in which this tape records nothing: with t.stop_recording(): ..."},
+    {"stop_recording", "()", tape_stop_recording,
+     "A scope in which this tape records nothing: with t.stop_recording(): ..."},
     {"reset", "()", tape_reset, "Forgets all records."},
-    {"why", "(source)", tape_why, "Why the gradient in source was None in the last gradient(), with the line where the chain ends and the remedy."},
+    {"why", "(source)", tape_why,
+     "Why the gradient in source was None in the last gradient(), with the line where the chain ends and the remedy."},
     {"__enter__", "()", tape_enter, "Starts recording."},
     {"__exit__", "(*exception)", tape_exit, "Stops recording."},
     {NULL, NULL, NULL, NULL}};
@@ -311,8 +331,9 @@ const td_type td_tape_type = {
     .repr = tape_repr,
     .length = tape_length,
     .methods = tape_methods,
-    .doc = "GradientTape(persistent=False, watch_accessed_variables=True): records ops for differentiation inside with.\n"
-           "len(tape) is the number of its records.",
+    .doc =
+        "GradientTape(persistent=False, watch_accessed_variables=True): records ops for differentiation inside with.\n"
+        "len(tape) is the number of its records.",
 };
 
 static td_value builtin_tape(td_interpreter *I, td_value self, td_value *arguments) {
@@ -352,6 +373,8 @@ const td_method td_tape_builtins[] = {
      "A tape: with GradientTape() as t: records ops on watched values; t.gradient(target, sources) differentiates.\n"
      ">>> x = Variable(3.)\n>>> with GradientTape() as t: y = x * x\n>>> t.gradient(y, x)"},
     {"no_grad", "()", builtin_no_grad, "A scope in which no tape records: with no_grad(): ..."},
-    {"stop_gradient", "(x)", builtin_stop_gradient, "The same value, through which no gradient flows.\n>>> stop_gradient(tensor(2.))"},
-    {"_value_of", "(x)", builtin_value_of, "The value of x as a tensor without history: what metrics and checks compute with."},
+    {"stop_gradient", "(x)", builtin_stop_gradient,
+     "The same value, through which no gradient flows.\n>>> stop_gradient(tensor(2.))"},
+    {"_value_of", "(x)", builtin_value_of,
+     "The value of x as a tensor without history: what metrics and checks compute with."},
     {NULL, NULL, NULL, NULL}};

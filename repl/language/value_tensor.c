@@ -1,5 +1,5 @@
-// The tensor type: operators, attributes, printing, iteration. What a tensor can do beyond this file comes from the op table:
-// every row marked as a method is a method.
+// The tensor type: operators, attributes, printing, iteration. What a tensor can do beyond this file comes from the
+// op table: every row marked as a method is a method.
 #include <string.h>
 #include "repl/language/diagnose.h"
 #include "repl/language/tensors.h"
@@ -9,19 +9,27 @@ static const td_op *compare_ops[TD_COMPARE_GREATER_EQUAL + 1];
 
 // The rows behind the operators, looked up once.
 static const td_op *binary_op(int op) {
-  static const char *const names[TD_BINARY_COUNT] = {
-      [TD_BINARY_ADD] = "add", [TD_BINARY_SUBTRACT] = "subtract", [TD_BINARY_MULTIPLY] = "multiply", [TD_BINARY_DIVIDE] = "divide",
-      [TD_BINARY_FLOOR_DIVIDE] = "floor_divide", [TD_BINARY_REMAINDER] = "remainder", [TD_BINARY_POWER] = "power",
-      [TD_BINARY_MATMUL] = "matmul", [TD_BINARY_AND] = "bitwise_and", [TD_BINARY_OR] = "bitwise_or", [TD_BINARY_XOR] = "bitwise_xor",
-      [TD_BINARY_LEFT_SHIFT] = "left_shift", [TD_BINARY_RIGHT_SHIFT] = "right_shift"};
+  static const char *const names[TD_BINARY_COUNT] = {[TD_BINARY_ADD] = "add",
+                                                     [TD_BINARY_SUBTRACT] = "subtract",
+                                                     [TD_BINARY_MULTIPLY] = "multiply",
+                                                     [TD_BINARY_DIVIDE] = "divide",
+                                                     [TD_BINARY_FLOOR_DIVIDE] = "floor_divide",
+                                                     [TD_BINARY_REMAINDER] = "remainder",
+                                                     [TD_BINARY_POWER] = "power",
+                                                     [TD_BINARY_MATMUL] = "matmul",
+                                                     [TD_BINARY_AND] = "bitwise_and",
+                                                     [TD_BINARY_OR] = "bitwise_or",
+                                                     [TD_BINARY_XOR] = "bitwise_xor",
+                                                     [TD_BINARY_LEFT_SHIFT] = "left_shift",
+                                                     [TD_BINARY_RIGHT_SHIFT] = "right_shift"};
   if (!binary_ops[op]) binary_ops[op] = td_op_find(names[op]);
   return binary_ops[op];
 }
 
 static const td_op *compare_op(int comparison) {
-  static const char *const names[] = {
-      [TD_COMPARE_EQUAL] = "equal", [TD_COMPARE_NOT_EQUAL] = "not_equal", [TD_COMPARE_LESS] = "less",
-      [TD_COMPARE_LESS_EQUAL] = "less_equal", [TD_COMPARE_GREATER] = "greater", [TD_COMPARE_GREATER_EQUAL] = "greater_equal"};
+  static const char *const names[] = {[TD_COMPARE_EQUAL] = "equal",     [TD_COMPARE_NOT_EQUAL] = "not_equal",
+                                      [TD_COMPARE_LESS] = "less",       [TD_COMPARE_LESS_EQUAL] = "less_equal",
+                                      [TD_COMPARE_GREATER] = "greater", [TD_COMPARE_GREATER_EQUAL] = "greater_equal"};
   if (!compare_ops[comparison]) compare_ops[comparison] = td_op_find(names[comparison]);
   return compare_ops[comparison];
 }
@@ -40,18 +48,19 @@ td_value td_tensor_box(td_interpreter *I, td_tensor *tensor) {
 // ---- operators ----
 
 static bool can_be_operand(td_value v) {
-  return td_is_tensor_like(v) || v.tag == TD_TAG_BOOL || v.tag == TD_TAG_INT || v.tag == TD_TAG_DOUBLE || td_is(v, &td_list_type) ||
-         td_is(v, &td_tuple_type) || td_is(v, &td_range_type);
+  return td_is_tensor_like(v) || v.tag == TD_TAG_BOOL || v.tag == TD_TAG_INT || v.tag == TD_TAG_DOUBLE ||
+         td_is(v, &td_list_type) || td_is(v, &td_tuple_type) || td_is(v, &td_range_type);
 }
 
 static td_value run_pair(td_interpreter *I, const td_op *op, td_tensor *a, td_tensor *b) {
-  static const td_arg none;  // rows behind operators have no parameters but tensors: nothing to default
+  static const td_arg none; // rows behind operators have no parameters but tensors: nothing to default
   td_tensor *in[2] = {a, b}, *out[TD_OUTPUT_MAX];
   return td_op_apply(I->context, op, in, 2, &none, out) == TD_OK ? td_tensor_box(I, out[0]) : td_raise_engine(I);
 }
 
 static td_value apply_pair(td_interpreter *I, const td_op *op, td_value a, td_value b) {
-  if (td_is(a, &td_tensor_type) && td_is(b, &td_tensor_type)) return run_pair(I, op, td_unbox_tensor(a), td_unbox_tensor(b));
+  if (td_is(a, &td_tensor_type) && td_is(b, &td_tensor_type))
+    return run_pair(I, op, td_unbox_tensor(a), td_unbox_tensor(b));
   if (!can_be_operand(a) || !can_be_operand(b)) return td_ref(TD_NOT_IMPLEMENTED);
   const td_tensor *left = td_tensor_of(a), *right = td_tensor_of(b);
   td_tensor *first = td_to_tensor(I, a, right ? right->dtype : -1);
@@ -63,7 +72,9 @@ static td_value apply_pair(td_interpreter *I, const td_op *op, td_value a, td_va
   return result;
 }
 
-static td_value tensor_binary(td_interpreter *I, int op, td_value a, td_value b) { return apply_pair(I, binary_op(op), a, b); }
+static td_value tensor_binary(td_interpreter *I, int op, td_value a, td_value b) {
+  return apply_pair(I, binary_op(op), a, b);
+}
 
 static td_value tensor_compare(td_interpreter *I, int comparison, td_value a, td_value b) {
   return apply_pair(I, compare_op(comparison), a, b);
@@ -150,7 +161,8 @@ static bool tensor_format(td_interpreter *I, td_value v, const char *spec, td_te
   if (t->size == 1) return td_format(I, td_tensor_element(t, 0), spec, text);
   td_text shape = {0};
   td_shape_print(&shape, t->rank, t->shape);
-  td_raise(I, TD_CLASS_TYPE_ERROR, "the format '%.40s' needs one element, the tensor has shape %s", spec, shape.data ? shape.data : "");
+  td_raise(I, TD_CLASS_TYPE_ERROR, "the format '%.40s' needs one element, the tensor has shape %s", spec,
+           shape.data ? shape.data : "");
   td_raise_hint(I, "print the tensor without a format, or reduce it first: .mean(), .item()");
   td_text_clear(&shape);
   return false;
@@ -158,7 +170,11 @@ static bool tensor_format(td_interpreter *I, td_value v, const char *spec, td_te
 
 // ---- iteration ----
 
-typedef struct tensor_iterator { td_object object; td_value tensor; int64_t next; } tensor_iterator;
+typedef struct tensor_iterator {
+  td_object object;
+  td_value tensor;
+  int64_t next;
+} tensor_iterator;
 
 static void iterator_release(td_object *object) { td_unref(((tensor_iterator *)object)->tensor); }
 
@@ -173,8 +189,11 @@ static td_value iterator_self(td_interpreter *I, td_value v) {
   return td_ref(v);
 }
 
-static const td_type iterator_type = {.name = "tensor_iterator", .size = sizeof(tensor_iterator), .release = iterator_release,
-                                      .iterate = iterator_self, .next = iterator_next};
+static const td_type iterator_type = {.name = "tensor_iterator",
+                                      .size = sizeof(tensor_iterator),
+                                      .release = iterator_release,
+                                      .iterate = iterator_self,
+                                      .next = iterator_next};
 
 static td_value tensor_iterate(td_interpreter *I, td_value v) {
   if (td_tensor_of(v)->rank == 0) {
@@ -238,8 +257,10 @@ static td_value get_is_leaf(td_interpreter *I, td_value v, td_tensor *t) {
 }
 
 static const property_row properties[] = {
-    {"shape", get_shape}, {"dtype", get_dtype}, {"T", get_transposed}, {"ndim", get_ndim}, {"size", get_size}, {"nbytes", get_nbytes},
-    {"device", get_device}, {"grad", get_grad}, {"requires_grad", get_requires_grad}, {"is_leaf", get_is_leaf}, {NULL, NULL}};
+    {"shape", get_shape},     {"dtype", get_dtype}, {"T", get_transposed},
+    {"ndim", get_ndim},       {"size", get_size},   {"nbytes", get_nbytes},
+    {"device", get_device},   {"grad", get_grad},   {"requires_grad", get_requires_grad},
+    {"is_leaf", get_is_leaf}, {NULL, NULL}};
 
 td_value td_tensor_attribute(td_interpreter *I, td_value v, td_str *name) {
   td_value op = td_dict_get_str(I->ops, name);
@@ -308,8 +329,10 @@ const td_type td_tensor_type = {
     .compare = tensor_compare,
     .hash = tensor_hash,
     .methods = td_tensor_methods,
-    .doc = "A tensor: numbers of one dtype in an array of rank 0 to 8. A value: no operation changes one that somebody else sees;\n"
-           "x[i] = v rebinds x. Made by tensor([[1., 2.]]), zeros((2, 3)), random_normal((3,)), load_npy(path) and by every op.",
+    .doc = "A tensor: numbers of one dtype in an array of rank 0 to 8. A value: no operation changes one that somebody "
+           "else sees;\n"
+           "x[i] = v rebinds x. Made by tensor([[1., 2.]]), zeros((2, 3)), random_normal((3,)), load_npy(path) and by "
+           "every op.",
 };
 
 // ---- Variable shares all that reads ----
@@ -365,7 +388,9 @@ static bool variable_set_item(td_interpreter *I, td_value v, td_value key, td_va
   td_unref(kept);
   if (td_is_nil(updated)) return false;
   int code = td_variable_assign(I->context, variable, td_unbox_tensor(updated));
-  if (code == TD_OK) td_tape_note_cut(I->context, TD_CUT_ASSIGN, td_is(value, &td_tensor_type) ? td_unbox_tensor(value) : NULL, variable);
+  if (code == TD_OK)
+    td_tape_note_cut(I->context, TD_CUT_ASSIGN, td_is(value, &td_tensor_type) ? td_unbox_tensor(value) : NULL,
+                     variable);
   else td_raise_engine(I);
   td_unref(updated);
   return code == TD_OK;
@@ -417,6 +442,7 @@ const td_type td_variable_type = {
     .compare = tensor_compare,
     .hash = tensor_hash,
     .methods = td_variable_methods,
-    .doc = "A Variable: the state of a model. It holds a tensor of fixed shape and dtype; assign, assign_add and assign_sub change it.\n"
+    .doc = "A Variable: the state of a model. It holds a tensor of fixed shape and dtype; assign, assign_add and "
+           "assign_sub change it.\n"
            "Inside a GradientTape every trainable Variable that is read is watched.",
 };
