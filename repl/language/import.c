@@ -13,13 +13,13 @@ static td_value object_value(void *object) { return (td_value){ .tag = TD_TAG_OB
 enum { SCRIPT_LIMIT = 64 << 20 };
 
 // "a.b" in folder "lib" is "lib/a/b.deck"; each leading dot after the first goes up by a folder.
-static bool path_of(td_interpreter *I, td_text *path, const char *folder, const char *name) {
+static bool path_of(td_interpreter *I, td_text *path, const char *folder, const char *name, const char *end) {
   td_text_add(path, folder);
   if (*folder && folder[strlen(folder) - 1] != '/') td_text_add_char(path, '/');
   for (bool first = true; *name == '.'; name++, first = false)
     if (!first) td_text_add(path, "../");
   for (; *name; name++) td_text_add_char(path, *name == '.' ? '/' : *name);
-  td_text_add(path, ".deck");
+  td_text_add(path, end);
   if (!path->failed) return true;
   td_raise_memory(I);
   return false;
@@ -49,7 +49,7 @@ static td_value run_file(td_interpreter *I, const char *path, const char *name) 
   char *bytes;
   size_t size;
   if (td_file_read(I->context, path, SCRIPT_LIMIT, &bytes, &size) != TD_OK) return td_raise_engine(I);
-  td_module *module = td_module_new(I, last_part(name));
+  td_module *module = td_module_new(I, name + strspn(name, "."));
   td_value result = TD_NIL;
   if (module && td_module_put(I, module, I->names->file, td_from(td_str_from(I, path))) && note_loaded(I, path, td_from(module))) {
     const char *slash = strrchr(path, '/');
@@ -72,7 +72,7 @@ static td_value run_file(td_interpreter *I, const char *path, const char *name) 
 static td_value load_from(td_interpreter *I, const char *folder, const char *name) {
   td_text path = { 0 };
   td_value module = TD_NIL;
-  if (path_of(I, &path, folder, name)) {
+  if (path_of(I, &path, folder, name, ".deck")) {
     module = td_ref(find_loaded(I, path.data));
     if (td_is_nil(module) && td_file_exists(path.data)) module = run_file(I, path.data, name);
   }
@@ -104,21 +104,6 @@ static const char *folder_of(const td_interpreter *I, const td_node *node) {
   return script ? script->folder : "";
 }
 
-td_value td_module_load(td_interpreter *I, const char *name, const td_node *node) {
-  const char *folder = folder_of(I, node);
-  if (td_recursion(I)) return TD_NIL;
-  td_value module = load_from(I, folder, name);
-  if (td_is_nil(module) && td_is_nil(I->raised) && *folder && *name != '.') module = load_from(I, "", name);
-  if (td_is_nil(module) && td_is_nil(I->raised)) module = load_builtin(I, name);
-  if (td_is_nil(module) && td_is_nil(I->raised)) {
-    td_raise(I, TD_CLASS_MODULE_NOT_FOUND_ERROR, "No module named '%s'", name);
-    add_hint(I, name);
-  }
-  return module;
-}
-
-// ---- statements ----
-
 // The package "a" of "import a.b": a script of that name, or a module that holds only b.
 static td_value load_package(td_interpreter *I, const char *name, const td_node *node) {
   td_value module = load_from(I, folder_of(I, node), name);
@@ -127,7 +112,7 @@ static td_value load_package(td_interpreter *I, const char *name, const td_node 
   td_text_print(&key, "package %s/%s", folder_of(I, node), name);
   if (key.failed) return td_raise_memory(I);
   module = td_ref(find_loaded(I, key.data));
-  if (td_is_nil(module)) module = td_from(td_module_new(I, last_part(name)));
+  if (td_is_nil(module)) module = td_from(td_module_new(I, name + strspn(name, ".")));
   if (!td_is_nil(module) && !note_loaded(I, key.data, module)) {
     td_unref(module);
     module = TD_NIL;
@@ -135,6 +120,29 @@ static td_value load_package(td_interpreter *I, const char *name, const td_node 
   td_text_clear(&key);
   return module;
 }
+
+static bool is_folder(td_interpreter *I, const char *folder, const char *name) {
+  td_text path = { 0 };
+  bool found = path_of(I, &path, folder, name, "/") && td_file_exists(path.data);
+  td_text_clear(&path);
+  return found;
+}
+
+td_value td_module_load(td_interpreter *I, const char *name, const td_node *node) {
+  const char *folder = folder_of(I, node);
+  if (td_recursion(I)) return TD_NIL;
+  td_value module = load_from(I, folder, name);
+  if (td_is_nil(module) && td_is_nil(I->raised) && *folder && *name != '.') module = load_from(I, "", name);
+  if (td_is_nil(module) && td_is_nil(I->raised)) module = load_builtin(I, name);
+  if (td_is_nil(module) && td_is_nil(I->raised) && is_folder(I, folder, name)) module = load_package(I, name, node);
+  if (td_is_nil(module) && td_is_nil(I->raised)) {
+    td_raise(I, TD_CLASS_MODULE_NOT_FOUND_ERROR, "No module named '%s'", name);
+    add_hint(I, name);
+  }
+  return module;
+}
+
+// ---- statements ----
 
 // Loads a, a.b, a.b.c and puts each into the one before; gives the first.
 static td_value load_chain(td_interpreter *I, const char *name, const td_node *node) {
