@@ -8,7 +8,7 @@
 
 #include "engine/tensor/dtype.h"
 
-enum { LINE_COLUMNS = 120, BEFORE_SPAN = 40, TAB_COLUMNS = 4, CAUSES_MAX = 5 };
+enum { LINE_COLUMNS = 120, BEFORE_SPAN = 40, TAB_COLUMNS = 4, CAUSES_MAX = 5, MESSAGE_MOST = 2000 };
 
 // ---- texts ----
 
@@ -235,7 +235,9 @@ static void add_message(td_interpreter *I, td_exception *exception,
   td_unref(failure);
   if (!engine || !printed) td_source_print(text, class->data, class->length);
   if (!engine && printed) td_text_add(text, ": ");
-  if (printed) add_visible(text, message.data, message.length);
+  size_t shown = message.length < MESSAGE_MOST ? message.length : MESSAGE_MOST;
+  if (printed) add_visible(text, message.data, shown);
+  if (printed && shown < message.length) td_text_print(text, "... (%zu bytes more)", message.length - shown);
   td_text_clear(&message);
 }
 

@@ -1,5 +1,5 @@
-// Running a text: parse, resolve, execute, and tell the faces about it in events. Output of the running code is gathered and
-// sent on in batches of whole lines; what is left goes out where a statement of the top level ends.
+// Running a text: parse, resolve, execute, and tell the faces about it in events. Output of the running code is sent on line by
+// line (whoever queues events may join them); what is left goes out where a statement of the top level ends.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,10 +63,9 @@ static void output_piece(td_interpreter *I, int stream, const char *bytes, size_
     emit(I, &event);
     return;
   }
-  if (output->length < OUTPUT_BATCH) return;
-  size_t whole = output->length;
-  while (whole && output->data[whole - 1] != '\n') whole--;
-  send_output(I, whole ? whole : output->length);
+  const char *newline = memrchr(bytes, '\n', length);
+  if (newline) send_output(I, output->length - (size_t)(bytes + length - newline - 1));
+  else if (output->length >= OUTPUT_BATCH) send_output(I, output->length);
 }
 
 // In pieces, so that no event is long.

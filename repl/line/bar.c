@@ -109,9 +109,8 @@ void td_bars_erase(td_render *r) {
   td_text text = {0};
   int columns = terminal_columns(), rows = 0;
   for (int i = 0; i < r->bar_rows; i++) rows += r->bar_columns[i] ? (r->bar_columns[i] + columns - 1) / columns : 1;
-  td_text_add(&text, "\r");
-  if (rows > 1) td_text_print(&text, "\033[%dA", rows - 1);
-  td_text_add(&text, "\033[J");
+  td_text_add(&text, "\r\033[K");
+  while (--rows > 0) td_text_add(&text, "\033[A\033[K"); // row by row: some terminals keep a screen that is cleared whole
   write_text(&text);
   r->bar_rows = 0;
 }

@@ -160,16 +160,19 @@ static int run_cells(td_session *session, td_render *render, const td_deck *deck
   return 0;
 }
 
-static int load_deck(const char *path, td_deck *deck) {
+static bool load_deck(td_render *render, const char *path, td_deck *deck) { // false: said
   td_context *context = td_context_new(1);
-  if (!context) {
-    fprintf(stderr, "error: no memory\n");
-    return 1;
+  bool loaded = context && td_deck_read(context, path, deck) == TD_OK;
+  if (!loaded) {
+    const char *message = context ? context->error.message : "no memory";
+    td_text text = {0};
+    td_text_add(&text, "error: ");
+    td_source_print(&text, message, strlen(message));
+    td_render_error(render, text.failed ? message : text.data);
+    td_text_clear(&text);
   }
-  int code = td_deck_read(context, path, deck);
-  if (code) fprintf(stderr, "error: %s\n", context->error.message);
   td_context_free(context);
-  return code ? 1 : 0;
+  return loaded;
 }
 
 static const char *base_name(const char *path) {
@@ -179,7 +182,7 @@ static const char *base_name(const char *path) {
 
 int td_line_cells(td_session *session, td_render *render, const char *path, int *cells) {
   td_deck deck;
-  if (load_deck(path, &deck)) return 1 | TD_LINE_UNREADABLE;
+  if (!load_deck(render, path, &deck)) return 1 | TD_LINE_UNREADABLE;
   int code = run_cells(session, render, &deck, base_name(path), cells);
   td_deck_clear(&deck);
   return code;

@@ -5,11 +5,9 @@
 #include <string.h>
 #include "engine/base/memory.h"
 #include "repl/language/tensors.h"
+#include "repl/language/token.h"
 #include "repl/notebook/command.h"
-
-static const char *const keywords[] = {"False", "None", "True", "and", "as", "assert", "break", "class", "continue", "def", "del", "elif",
-                                       "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda",
-                                       "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", NULL};
+#include "repl/notebook/lookup.h"
 
 static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80; }
 
@@ -65,34 +63,6 @@ static void add_attributes(td_interpreter *I, td_completion *c, const char *befo
   type->names(I, v, names);
   add_list(c, before, names, prefix);
   td_unref(td_from(names));
-}
-
-// ---- values of names, without running code ----
-
-static td_value plain_attribute(td_value v, td_str *name) {
-  if (td_is(v, &td_module_type)) return td_module_get((td_module *)v.o, name);
-  if (!td_is(v, &td_instance_type)) return TD_NIL;
-  td_dict *attributes = ((td_instance *)v.o)->attributes;
-  return attributes ? td_dict_get_str(attributes, name) : TD_NIL;
-}
-
-// The value of a.b.c where each step is a plain lookup; new reference, NIL: unknown.
-static td_value path_value(td_interpreter *I, const char *path, size_t length) {
-  td_value v = TD_NIL;
-  for (size_t at = 0; at < length;) {
-    size_t end = at;
-    while (end < length && path[end] != '.') end++;
-    td_str *name = td_str_intern(I, path + at, end - at);
-    if (!name) return TD_NIL;
-    td_value next = at ? plain_attribute(v, name) : td_module_get(I->main, name);
-    next = td_is_nil(next) && !at ? td_builtin_find(I, name) : td_ref(next);
-    td_unref(td_from(name));
-    td_unref(v);
-    v = next;
-    if (td_is_nil(v)) return v;
-    at = end + 1;
-  }
-  return v;
 }
 
 // ---- keyword arguments ----
@@ -167,16 +137,21 @@ static void complete_command(td_completion *c, size_t at) {
   td_memory_free(prefix);
 }
 
+static bool is_refused(int keyword) { // a word of Python's that this language does not have
+  return keyword == TD_TOKEN_ASYNC || keyword == TD_TOKEN_AWAIT || keyword == TD_TOKEN_YIELD;
+}
+
 static void complete_name(td_interpreter *I, td_completion *c, const char *prefix) {
   size_t callee_start = 0, callee = open_callee(c->line, c->start, &callee_start);
   if (callee) {
-    td_value v = path_value(I, c->line + callee_start, callee);
+    td_value v = td_lookup(I, c->line + callee_start, callee);
     add_parameters(c, v, prefix);
     td_unref(v);
   }
   for (int i = 0; i < I->main->count; i++)
     if (!td_is_nil(I->main->globals[i]->value)) add(c, "", I->main->globals[i]->name->data, "", prefix);
-  for (int i = 0; keywords[i]; i++) add(c, "", keywords[i], "", prefix);
+  for (int kind = TD_TOKEN_FALSE; kind < TD_TOKEN_COUNT; kind++)
+    if (!is_refused(kind)) add(c, "", td_token_rows[kind].spelling, "", prefix);
   td_list *names = td_list_new(I, 256);
   if (!names) return;
   td_builtin_names(I, names);
@@ -189,7 +164,7 @@ static void complete_attribute(td_interpreter *I, td_completion *c, size_t dot, 
   if (!before) return;
   memcpy(before, c->line + c->start, dot - c->start + 1);
   before[dot - c->start + 1] = 0;
-  td_value v = path_value(I, c->line + c->start, dot - c->start);
+  td_value v = td_lookup(I, c->line + c->start, dot - c->start);
   if (!td_is_nil(v)) add_attributes(I, c, before, v, prefix);
   td_unref(v);
   td_memory_free(before);

@@ -17,6 +17,7 @@
 
 #define STACK_BYTES ((size_t)64 << 20)
 #define WAITING_BYTES ((size_t)8 << 20) // events may hold this much text before the evaluator waits
+enum { OUTPUT_ROOM = 2048 };             // bytes by which an OUTPUT that waits may grow
 enum { LOOK_MILLISECONDS = 20 };         // how often a wait that no signal can end looks for an interrupt
 
 typedef struct command {
@@ -32,7 +33,7 @@ typedef struct command {
 typedef struct waiting { // an event and its texts, in one block
   struct waiting *next, *previous;
   td_event event;
-  size_t bytes;
+  size_t bytes, room;              // room: for text of an OUTPUT, its NUL included
   char texts[];
 } waiting;
 
@@ -59,12 +60,14 @@ static size_t text_bytes(const char *text) { return text ? strlen(text) + 1 : 0;
 
 static waiting *copy_event(const td_event *event) {
   size_t length = event->text ? event->length + 1 : 0;
+  if (event->kind == TD_EVENT_OUTPUT) length += OUTPUT_ROOM;
   size_t bytes = sizeof(waiting) + length + text_bytes(event->detail) + text_bytes(event->name);
   waiting *w = td_memory_new(bytes);
   if (!w) return NULL;
   w->next = NULL;
   w->event = *event;
   w->bytes = bytes;
+  w->room = length;
   char *at = w->texts;
   if (event->text) {
     memcpy(at, event->text, event->length);
@@ -85,6 +88,17 @@ static bool replaces_last(const td_session *s, const td_event *event) {
   const waiting *last = s->last_event;
   return event->kind == TD_EVENT_PROGRESS && last && last->event.kind == TD_EVENT_PROGRESS && last->event.id == event->id &&
          !last->event.final;
+}
+
+// Output that the face has not taken yet grows, so that a line costs a copy and no event of its own.
+static bool joins_last(td_session *s, const td_event *event) {
+  waiting *last = s->last_event;
+  if (event->kind != TD_EVENT_OUTPUT || !last || last->event.kind != TD_EVENT_OUTPUT || last->event.stream != event->stream) return false;
+  if (last->event.length + event->length >= last->room) return false;
+  memcpy(last->texts + last->event.length, event->text, event->length);
+  last->event.length += event->length;
+  last->texts[last->event.length] = 0;
+  return true;
 }
 
 static void append(td_session *s, waiting *w) {
@@ -111,6 +125,10 @@ static void wake_poll(td_session *s) {
 
 static void emit(void *owner, const td_event *event) {
   td_session *s = owner;
+  pthread_mutex_lock(&s->lock);
+  bool joined = joins_last(s, event);
+  pthread_mutex_unlock(&s->lock);
+  if (joined) return;
   waiting *w = copy_event(event);
   pthread_mutex_lock(&s->lock);
   while (s->event_bytes > WAITING_BYTES && !s->closing) pthread_cond_wait(&s->taken, &s->lock);
