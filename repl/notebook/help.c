@@ -210,7 +210,7 @@ static void overview_page(td_text *text) {
   for (int i = 0; (row = td_command_at(i)); i++) {
     size_t start = text->length;
     td_text_print(text, "  %s", row->usage);
-    td_text_pad(text, start + 44, ' ');
+    td_text_pad(text, start + 22, ' ');
     td_text_print(text, " %s\n", row->doc);
   }
   td_text_add(text, "\nops:\n ");
