@@ -33,30 +33,9 @@ static void add_list(td_completion *c, const char *before, const td_list *names,
     if (td_is(names->items[i], &td_str_type)) add(c, before, td_as_str(names->items[i])->data, "", prefix);
 }
 
-static void add_dict(td_completion *c, const char *before, td_dict *dict, const char *prefix) {
-  int64_t position = 0;
-  td_value key, value;
-  while (dict && td_dict_next(dict, &position, &key, &value))
-    if (td_is(key, &td_str_type)) add(c, before, td_as_str(key)->data, "", prefix);
-}
-
-static void add_class(td_completion *c, const char *before, const td_class *class, const char *prefix) {
-  for (; class; class = class->base) add_dict(c, before, class->attributes, prefix);
-}
-
 static void add_attributes(td_interpreter *I, td_completion *c, const char *before, td_value v, const char *prefix) {
   const td_type *type = td_type_of(v);
   for (const td_method *row = type->methods; row && row->name; row++) add(c, before, row->name, "", prefix);
-  if (td_is(v, &td_class_type)) add_class(c, before, (td_class *)v.o, prefix);
-  if (td_is(v, &td_instance_type) || td_is(v, &td_exception_type)) {
-    add_dict(c, before, ((td_instance *)v.o)->attributes, prefix);
-    add_class(c, before, ((td_instance *)v.o)->class, prefix);
-  }
-  if (td_is(v, &td_module_type)) {
-    const td_module *module = (const td_module *)v.o;
-    for (int i = 0; i < module->count; i++)
-      if (!td_is_nil(module->globals[i]->value)) add(c, before, module->globals[i]->name->data, "", prefix);
-  }
   if (!type->names) return;
   td_list *names = td_list_new(I, 32);
   if (!names) return;
@@ -144,7 +123,7 @@ static bool is_refused(int keyword) { // a word of Python's that this language d
 static void complete_name(td_interpreter *I, td_completion *c, const char *prefix) {
   size_t callee_start = 0, callee = open_callee(c->line, c->start, &callee_start);
   if (callee) {
-    td_value v = td_lookup(I, c->line + callee_start, callee);
+    td_value v = td_lookup_path(I, c->line + callee_start, callee);
     add_parameters(c, v, prefix);
     td_unref(v);
   }
@@ -164,7 +143,7 @@ static void complete_attribute(td_interpreter *I, td_completion *c, size_t dot, 
   if (!before) return;
   memcpy(before, c->line + c->start, dot - c->start + 1);
   before[dot - c->start + 1] = 0;
-  td_value v = td_lookup(I, c->line + c->start, dot - c->start);
+  td_value v = td_lookup_path(I, c->line + c->start, dot - c->start);
   if (!td_is_nil(v)) add_attributes(I, c, before, v, prefix);
   td_unref(v);
   td_memory_free(before);

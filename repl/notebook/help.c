@@ -4,36 +4,30 @@
 #include <string.h>
 #include "engine/base/memory.h"
 #include "repl/notebook/commands.h"
+#include "repl/notebook/help_page.h"
+#include "repl/notebook/lookup.h"
 
 // ---- pages ----
 
-static void lines_print(td_text *text, const char *lines) {
-  td_text_add(text, lines);
-  if (*lines && lines[strlen(lines) - 1] != '\n') td_text_add_char(text, '\n');
-}
-
-static const char *gradient_state(const td_op *op) { return op->vjp ? "differentiable, to any order" : op->no_gradient; }
-
 static void op_page(const td_op *op, bool source, td_text *text) {
-  td_op_signature(op, text);
-  td_text_add(text, "\n\n");
-  lines_print(text, op->doc);
-  td_text_print(text, "\ngradient: %s\n", gradient_state(op));
-  if (op->source) td_text_print(text, "formula: %s\n", op->source);
-  if (source && op->expression) td_text_print(text, "expression: %s\n", op->expression);
-  if (op->example) {
-    td_text_add(text, "\nexample:\n");
-    for (const char *line = op->example; *line;) {
-      size_t length = strcspn(line, "\n");
-      td_text_print(text, "  %.*s\n", (int)length, line);
-      line += length + (line[length] == '\n');
-    }
-  }
+  td_text signature = {0};
+  td_op_signature(op, &signature);
+  td_page_title(text, signature.data ? signature.data : op->name);
+  td_text_clear(&signature);
+  td_page_doc(text, op->doc);
+  td_page_row(text, "gradient", op->vjp ? "differentiable, to any order" : op->no_gradient ? op->no_gradient : "none");
+  if (op->source) td_page_row(text, "as in", op->source);
+  if (source && op->expression) td_page_row(text, "expression", op->expression);
+  if (op->example) td_page_example(text, op->example);
 }
 
-static void method_page(const td_method *row, td_text *text) {
-  td_text_print(text, "%s%s\n\n", row->name, row->signature);
-  lines_print(text, row->doc ? row->doc : "");
+static void method_page(const td_builtin *builtin, td_text *text) {
+  const td_method *row = builtin->row;
+  td_text title = {0};
+  td_text_print(&title, "%s%s%s%s", builtin->method_of ? builtin->method_of->name : "", builtin->method_of ? "." : "", row->name, row->signature);
+  td_page_title(text, title.data ? title.data : row->name);
+  td_text_clear(&title);
+  td_page_doc(text, row->doc ? row->doc : "");
 }
 
 static void span_print(const td_prototype *prototype, td_text *text) {
@@ -57,8 +51,11 @@ static void header_print(const td_prototype *prototype, td_text *text) {
 
 static void place_print(const td_prototype *prototype, td_text *text) {
   int line, column;
+  td_text place = {0};
   td_source_position(prototype->script, prototype->span.begin, &line, &column);
-  td_text_print(text, "\ndefined at %s:%d\n", prototype->script->name, line);
+  td_text_print(&place, "%s:%d", prototype->script->name, line);
+  if (place.data) td_page_row(text, "defined at", place.data);
+  td_text_clear(&place);
 }
 
 static void function_page(const td_function *function, bool source, td_text *text) {
@@ -67,10 +64,7 @@ static void function_page(const td_function *function, bool source, td_text *tex
     return;
   }
   header_print(function->prototype, text);
-  if (function->prototype->doc) {
-    td_text_add_char(text, '\n');
-    lines_print(text, function->prototype->doc->data);
-  }
+  if (function->prototype->doc) td_page_doc(text, function->prototype->doc->data);
   place_print(function->prototype, text);
 }
 
@@ -115,10 +109,7 @@ static void class_page(td_class *class, bool source, td_text *text) {
   if (source && class_source(class, text)) return;
   td_text_print(text, "class %s%s%s%s\n", class->name->data, class->base ? "(" : "", class->base ? class->base->name->data : "",
                 class->base ? ")" : "");
-  if (class->doc) {
-    td_text_add_char(text, '\n');
-    lines_print(text, class->doc->data);
-  }
+  if (class->doc) td_page_doc(text, class->doc->data);
   td_text methods = {0};
   class_methods(class, &methods);
   if (methods.length) td_text_print(text, "\nmethods:\n%s", methods.data);
@@ -134,49 +125,28 @@ static void type_page(td_interpreter *I, td_value v, td_text *text) {
     td_meta_print(text, t->dtype, t->rank, t->shape);
   }
   td_text_add(text, "\n");
-  if (type->doc) {
-    td_text_add_char(text, '\n');
-    lines_print(text, type->doc);
+  if (type->doc) td_page_doc(text, type->doc);
+  td_page_names names = {0};
+  for (const td_method *row = type->methods; row && row->name; row++)
+    if (row->name[0] != '_') td_page_name(text, &names, "methods", row->name);
+  if (t) {
+    td_page_names ops = {0};
+    for (int i = 0; i < td_op_count(); i++)
+      if (!(td_op_at(i)->flags & TD_HIDDEN)) td_page_name(text, &ops, "ops, as functions and most of them as methods", td_op_at(i)->name);
   }
-  for (const td_method *row = type->methods; row && row->name; row++) {
-    if (row == type->methods) td_text_add(text, "\nmethods:\n");
-    if (row->name[0] != '_') td_text_print(text, "  %s%s\n", row->name, row->signature);
-  }
+  td_page_names_end(text, &names);
 }
 
 static void page(td_interpreter *I, td_value v, bool source, td_text *text) {
   if (td_is(v, &td_bound_type)) page(I, ((td_bound *)v.o)->function, source, text);
   else if (td_is(v, &td_op_type)) op_page(((td_op_value *)v.o)->op, source, text);
-  else if (td_is(v, &td_builtin_type)) method_page(((td_builtin *)v.o)->row, text);
+  else if (td_is(v, &td_builtin_type)) method_page((td_builtin *)v.o, text);
   else if (td_is(v, &td_function_type)) function_page((td_function *)v.o, source, text);
   else if (td_is(v, &td_class_type)) class_page((td_class *)v.o, source, text);
   else type_page(I, v, text);
 }
 
 // ---- looking names up ----
-
-static td_value name_value(td_interpreter *I, const char *name, size_t length) {
-  td_str *word = td_str_intern(I, name, length);
-  if (!word) return TD_NIL;
-  td_value v = td_ref(td_module_get(I->main, word));
-  if (td_is_nil(v)) v = td_builtin_find(I, word);
-  td_unref(td_from(word));
-  return v;
-}
-
-static td_value dotted_value(td_interpreter *I, const char *name) {
-  size_t length = strcspn(name, ".");
-  td_value v = name_value(I, name, length);
-  for (name += length; *name == '.' && !td_is_nil(v); name += length) {
-    length = strcspn(++name, ".");
-    td_str *word = td_str_intern(I, name, length);
-    td_value next = word ? td_attribute_find(I, v, word) : TD_NIL;
-    td_unref(td_from(word));
-    td_unref(v);
-    v = next;
-  }
-  return v;
-}
 
 static td_value not_found(td_interpreter *I, const char *name) {
   td_list *names = td_list_new(I, 64);
@@ -193,39 +163,40 @@ static td_value not_found(td_interpreter *I, const char *name) {
 
 static const char overview[] =
     "tapedeck runs what you type: Python's surface over tensors and tapes.\n\n"
-    "  x = tensor([[1., 2.], [3., 4.]])          a tensor; x @ x, x.sum(axis=0), x[:, 0]\n"
-    "  w = Variable(2.)                          state that a tape watches\n"
-    "  with GradientTape() as tape:              records what runs\n"
+    "  x = tensor([[1., 2.], [3., 4.]])       a tensor; x @ x, x.sum(axis=0), x[:, 0], x.shape\n"
+    "  w = Variable(2.)                       state that tapes watch; w.assign(3.)\n"
+    "  with GradientTape() as tape:           records what runs in the block\n"
     "      loss = (w * x).sum()\n"
-    "  tape.gradient(loss, w); tape.why(w)       the gradient, or why there is none\n\n"
-    "  NAME?  NAME??                             help on a name; its source\n"
-    "  Tab                                       completes names, attributes, arguments, files\n"
-    "  !COMMAND                                  runs a shell command\n"
-    "  Ctrl-C  Ctrl-D                            stops the running cell; leaves\n\n"
+    "  tape.gradient(loss, w)                 the derivative; tape.why(w) says why there is none\n"
+    "  for i in progress(range(100), \"run\"):  a bar with rate and time left\n\n"
+    "  ?NAME  NAME?                           help on a function, op, class, keyword or %command\n"
+    "  NAME??                                 its source\n"
+    "  Tab                                    completes names, attributes, arguments and files\n"
+    "  Up, Ctrl-R                             earlier cells, whole; searches them\n"
+    "  Ctrl-J, Alt-Enter                      a new line; runs the cell as it is\n"
+    "  _  _3                                  the last value; the value of cell 3; a ; at the end hides one\n"
+    "  !COMMAND                               runs a shell command\n"
+    "  Ctrl-C, Ctrl-D                         stops the running cell; leaves\n\n"
     "commands:\n";
 
 static void overview_page(td_text *text) {
   td_text_add(text, overview);
   const td_command_row *row;
+  for (int i = 0; (row = td_command_at(i)); i++) td_page_row(text, row->usage, row->doc);
+  td_page_names names = {0};
+  for (int i = 0; i < td_op_count(); i++)
+    if (!(td_op_at(i)->flags & TD_HIDDEN)) td_page_name(text, &names, "ops", td_op_at(i)->name);
+  td_page_names_end(text, &names);
+}
+
+static bool command_page(const char *name, td_text *text) {
+  const td_command_row *row;
   for (int i = 0; (row = td_command_at(i)); i++) {
-    size_t start = text->length;
-    td_text_print(text, "  %s", row->usage);
-    td_text_pad(text, start + 22, ' ');
-    td_text_print(text, " %s\n", row->doc);
+    if (strcmp(row->name, name) != 0) continue;
+    td_page_title(text, row->usage);
+    td_page_doc(text, row->doc);
   }
-  td_text_add(text, "\nops:\n ");
-  size_t column = 1;
-  for (int i = 0; i < td_op_count(); i++) {
-    const td_op *op = td_op_at(i);
-    if (op->flags & TD_HIDDEN) continue;
-    if (column + strlen(op->name) > 90) {
-      td_text_add(text, "\n ");
-      column = 1;
-    }
-    td_text_print(text, " %s", op->name);
-    column += strlen(op->name) + 1;
-  }
-  td_text_add_char(text, '\n');
+  return text->length > 0;
 }
 
 // The name between the marks: "?x", "x?", "x??", "?? x". Owned by the caller; source: two marks.
@@ -239,25 +210,36 @@ static char *bare_name(const char *line, bool *source) {
   return name;
 }
 
+// Docs and sources are data: what they hold can't act on the terminal.
+static void show(td_interpreter *I, td_text *text) {
+  td_text visible = {0};
+  const char *end = text->data + text->length;
+  for (const char *line = text->data; line < end;) {
+    const char *newline = memchr(line, '\n', (size_t)(end - line)), *stop = newline ? newline : end;
+    td_source_print(&visible, line, (size_t)(stop - line));
+    td_text_add_char(&visible, '\n');
+    line = stop + 1;
+  }
+  td_output_text(I, &visible);
+}
+
 td_value td_help_show(td_interpreter *I, const char *line) {
   bool source;
   char *name = bare_name(line, &source);
   if (!name) return td_raise_memory(I);
   td_text text = {0};
   if (!*name) overview_page(&text);
-  else if (*name == '%') {
-    const td_command_row *row;
-    for (int i = 0; (row = td_command_at(i)); i++)
-      if (strcmp(row->name, name + 1) == 0) td_text_print(&text, "%s\n\n%s\n", row->usage, row->doc);
-  } else {
-    td_value v = dotted_value(I, name);
+  else if (*name == '%') command_page(name + 1, &text);
+  else if (!td_page_keyword(name, &text)) {
+    td_value v = td_lookup_path(I, name, strlen(name));
     if (!td_is_nil(v)) page(I, v, source, &text);
+    else if (td_is_nil(I->raised)) command_page(name, &text);
     td_unref(v);
   }
   td_value result = TD_NONE;
   if (!td_is_nil(I->raised)) result = TD_NIL;
   else if (!text.length) result = not_found(I, name);
-  else td_output_text(I, &text);
+  else show(I, &text);
   td_text_clear(&text);
   td_memory_free(name);
   return result;

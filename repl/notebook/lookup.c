@@ -20,7 +20,7 @@ static td_value plain_attribute(td_interpreter *I, td_value v, td_str *name) { /
   return td_tensor_of(v) && I->ops ? td_dict_get_str(I->ops, name) : TD_NIL;
 }
 
-td_value td_lookup(td_interpreter *I, const char *path, size_t length) {
+td_value td_lookup_path(td_interpreter *I, const char *path, size_t length) {
   td_value v = TD_NIL;
   for (size_t at = 0, end; at < length; at = end + 1) {
     for (end = at; end < length && path[end] != '.'; end++) continue;

@@ -5,5 +5,5 @@
 
 // "model.layers" of the session's module, then of the builtins. A new reference; a property is itself. NIL without exception: unknown,
 // or known only by running something; NIL with one: no memory, or a deck of the library failed.
-td_value td_lookup(td_interpreter *, const char *path, size_t length);
+td_value td_lookup_path(td_interpreter *, const char *path, size_t length);
 #endif
