@@ -230,6 +230,7 @@ static void add_message(td_interpreter *I, td_exception *exception,
   td_text message = {0};
   td_value value = {.tag = TD_TAG_OBJECT, .o = &exception->instance.container.object};
   bool printed = td_print(I, value, &message) && message.length;
+  bool no_memory = td_raised_is(I, TD_CLASS_MEMORY_ERROR);
   td_value failure = I->raised;
   I->raised = raised;
   td_unref(failure);
@@ -237,6 +238,7 @@ static void add_message(td_interpreter *I, td_exception *exception,
   if (!engine && printed) td_text_add(text, ": ");
   size_t shown = message.length < MESSAGE_MOST ? message.length : MESSAGE_MOST;
   if (printed) add_visible(text, message.data, shown);
+  else if (no_memory) td_text_add(text, ": no memory for its message");
   if (printed && shown < message.length) td_text_print(text, "... (%zu bytes more)", message.length - shown);
   td_text_clear(&message);
 }
