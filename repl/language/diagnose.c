@@ -1,7 +1,7 @@
 // What a person reads about an error: "error:" and the message, the source line with carets under the span, a row for
 // each operand, the calls that led there, the hint. Whatever comes from data is printed so that it can't act on the
 // terminal; long lines are cut around the span.
-#include "repl/language/diagnose.h"
+#include "repl/language/core.h"
 
 #include <inttypes.h>
 #include <string.h>
