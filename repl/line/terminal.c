@@ -6,6 +6,7 @@
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
+#include "repl/notebook/command.h"
 
 static volatile sig_atomic_t interrupted, suspended, resized;
 static struct termios kept_modes;
@@ -30,6 +31,7 @@ static void restore_modes(void) {
 static void on_death(int number) {
   static const char paste_off[] = "\033[?2004l\r";
   restore_modes();
+  td_shell_hang_up();
   if (writes_escapes && write(STDOUT_FILENO, paste_off, sizeof paste_off - 1) < 0) writes_escapes = false;
   signal(number, SIG_DFL);
   raise(number);

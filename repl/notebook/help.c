@@ -7,6 +7,8 @@
 #include "repl/notebook/help_page.h"
 #include "repl/notebook/lookup.h"
 
+enum { FACTS = 14, USAGES = 24 }; // columns
+
 // ---- pages ----
 
 static void op_page(const td_op *op, bool source, td_text *text) {
@@ -15,9 +17,10 @@ static void op_page(const td_op *op, bool source, td_text *text) {
   td_page_title(text, signature.data ? signature.data : op->name);
   td_text_clear(&signature);
   td_page_doc(text, op->doc);
-  td_page_row(text, "gradient", op->vjp ? "differentiable, to any order" : op->no_gradient ? op->no_gradient : "none");
-  if (op->source) td_page_row(text, "as in", op->source);
-  if (source && op->expression) td_page_row(text, "expression", op->expression);
+  td_text_add_char(text, '\n');
+  td_page_row(text, "gradient", op->vjp ? "differentiable, to any order" : op->no_gradient ? op->no_gradient : "none", FACTS);
+  if (op->source) td_page_row(text, "as in", op->source, FACTS);
+  if (source && op->expression) td_page_row(text, "expression", op->expression, FACTS);
   if (op->example) td_page_example(text, op->example);
 }
 
@@ -54,7 +57,8 @@ static void place_print(const td_prototype *prototype, td_text *text) {
   td_text place = {0};
   td_source_position(prototype->script, prototype->span.begin, &line, &column);
   td_text_print(&place, "%s:%d", prototype->script->name, line);
-  if (place.data) td_page_row(text, "defined at", place.data);
+  td_text_add_char(text, '\n');
+  if (place.data) td_page_row(text, "defined at", place.data, FACTS);
   td_text_clear(&place);
 }
 
@@ -112,7 +116,7 @@ static void class_page(td_class *class, bool source, td_text *text) {
   if (class->doc) td_page_doc(text, class->doc->data);
   td_text methods = {0};
   class_methods(class, &methods);
-  if (methods.length) td_text_print(text, "\nmethods:\n%s", methods.data);
+  if (methods.length) td_text_print(text, "\nmethods\n%s", methods.data);
   td_text_clear(&methods);
 }
 
@@ -174,7 +178,7 @@ static const char overview[] =
     "  Tab                                    completes names, attributes, arguments and files\n"
     "  Up, Ctrl-R                             earlier cells, whole; searches them\n"
     "  Ctrl-J, Alt-Enter                      a new line; runs the cell as it is\n"
-    "  _  _3                                  the last value; the value of cell 3; a ; at the end hides one\n"
+    "  _  _3                                  the last value, the value of cell 3; a ; at the end hides it\n"
     "  !COMMAND                               runs a shell command\n"
     "  Ctrl-C, Ctrl-D                         stops the running cell; leaves\n\n"
     "commands:\n";
@@ -182,7 +186,7 @@ static const char overview[] =
 static void overview_page(td_text *text) {
   td_text_add(text, overview);
   const td_command_row *row;
-  for (int i = 0; (row = td_command_at(i)); i++) td_page_row(text, row->usage, row->doc);
+  for (int i = 0; (row = td_command_at(i)); i++) td_page_row(text, row->usage, row->doc, USAGES);
   td_page_names names = {0};
   for (int i = 0; i < td_op_count(); i++)
     if (!(td_op_at(i)->flags & TD_HIDDEN)) td_page_name(text, &names, "ops", td_op_at(i)->name);

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "repl/language/source.h"
 
-enum { ROW_COLUMN = 40, INDENT = 2 };
+enum { INDENT = 2 };
 
 static size_t columns_of(const char *bytes, size_t length) { return (size_t)td_source_print(NULL, bytes, length); }
 
@@ -83,16 +83,16 @@ void td_page_doc(td_text *text, const char *doc) {
   if (*doc) td_page_example(text, doc);
 }
 
-void td_page_row(td_text *text, const char *name, const char *meaning) {
-  size_t narrow = strlen(name) < 12 ? 14 : ROW_COLUMN, start = text->length;
+void td_page_row(td_text *text, const char *name, const char *meaning, size_t column) {
+  size_t start = text->length;
   td_text_pad(text, start + INDENT, ' ');
   td_text_add(text, name);
-  if (columns_of(name, strlen(name)) + INDENT >= narrow) {
+  if (columns_of(name, strlen(name)) + INDENT >= column) {
     td_text_add_char(text, '\n');
     start = text->length;
   }
-  td_text_pad(text, start + narrow, ' ');
-  add_wrapped(text, meaning, strlen(meaning), narrow, narrow);
+  td_text_pad(text, start + column, ' ');
+  add_wrapped(text, meaning, strlen(meaning), column, column);
 }
 
 void td_page_name(td_text *text, td_page_names *names, const char *heading, const char *name) {
@@ -162,7 +162,7 @@ bool td_page_keyword(const char *word, td_text *text) {
   td_text spaced = {0};
   td_text_print(&spaced, " %s ", word);
   const keyword *found = NULL;
-  for (size_t i = 0; spaced.data && i < sizeof keywords / sizeof *keywords; i++)
+  for (size_t i = 0; spaced.data && !strchr(word, ' ') && i < sizeof keywords / sizeof *keywords; i++)
     if (strstr(keywords[i].words, spaced.data)) found = &keywords[i];
   td_text_clear(&spaced);
   if (!found) return false;
