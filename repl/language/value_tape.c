@@ -60,6 +60,13 @@ static bool add_tensor(td_interpreter *I, td_value leaf, void *argument) {
   return t != NULL;
 }
 
+static bool add_target(td_interpreter *I, td_value leaf, void *argument) {
+  if (!td_is_none(leaf)) return add_tensor(I, leaf, argument);
+  not_a_tensor(I, leaf, ((flat *)argument)->role);
+  td_raise_hint(I, "is a return missing in the function that made it?");
+  return false;
+}
+
 static bool flatten(td_interpreter *I, td_value v, flat *f, td_nest_leaf *add) {
   int count = td_nest_count(I, v);
   return count >= 0 && flat_room(I, f, count) && td_nest_each(I, v, add, f);
@@ -89,7 +96,7 @@ td_value td_tape_gradient_values(td_interpreter *I, td_tape *tape, td_value targ
   td_value result = TD_NIL;
   bool seeded = !td_is_nil(cotangents) && !td_is_none(cotangents);
   td_no_grad_enter(I->context); // reading a target Variable is not a use of it
-  bool ok = flatten(I, target, &targets, add_tensor);
+  bool ok = flatten(I, target, &targets, add_target);
   td_no_grad_leave(I->context);
   ok = ok && flatten(I, sources, &wanted, add_source) && (!seeded || flatten(I, cotangents, &seeds, add_tensor));
   if (ok && seeded && seeds.count != targets.count) {
