@@ -1,5 +1,5 @@
-// Targets: names, attributes, items and nested sequences of them, for assignment, augmented assignment and del.
-// Values that are not changed but rebound (tensors: their type has with_item) are moved out of the place that holds them
+// Targets: names, attributes, items and nested sequences of them, for assignment, augmented assignment and del. Values
+// that are not changed but rebound (tensors: their type has with_item) are moved out of the place that holds them
 // while they are updated, so that one which nobody else holds is updated without a copy; an exception puts them back.
 #include "repl/language/assign.h"
 
@@ -38,7 +38,7 @@ bool td_chain_open(td_interpreter *I, const td_node *target, td_chain *c) {
   c->count = 0;
   const td_node *node = target;
   while (c->count < TD_CHAIN_MAX && (node->kind == TD_NODE_ATTRIBUTE || node->kind == TD_NODE_INDEX)) {
-    c->links[c->count++] = (td_link){ .node = node };
+    c->links[c->count++] = (td_link){.node = node};
     node = node->a;
   }
   c->root = node;
@@ -78,7 +78,8 @@ void td_chain_detach(td_interpreter *I, const td_chain *c, int level, td_value o
 static bool store_updated(td_interpreter *I, td_chain *c, int level, td_value value) {
   td_link *p = &c->links[level];
   if (level + 1 == c->count && c->root->kind != TD_NODE_NAME) {
-    td_raise_at(I, p->node, TD_CLASS_TYPE_ERROR, "a %s is a value: assigning to an item of a result has no effect", td_type_name(I, p->object));
+    td_raise_at(I, p->node, TD_CLASS_TYPE_ERROR, "a %s is a value: assigning to an item of a result has no effect",
+                td_type_name(I, p->object));
     td_raise_hint(I, "give it a name first: x = ...; x[...] = ...");
     return false;
   }
@@ -123,10 +124,9 @@ static bool assign_chain(td_interpreter *I, const td_node *target, td_value valu
 
 static bool raise_count(td_interpreter *I, const td_node *target, int64_t expected, int64_t got, bool at_least) {
   if (got < expected)
-    td_raise_at(I, target, TD_CLASS_VALUE_ERROR, "not enough values to unpack (expected %s%lld, got %lld)", at_least ? "at least " : "", (long long)expected,
-                (long long)got);
-  else
-    td_raise_at(I, target, TD_CLASS_VALUE_ERROR, "too many values to unpack (expected %lld)", (long long)expected);
+    td_raise_at(I, target, TD_CLASS_VALUE_ERROR, "not enough values to unpack (expected %s%lld, got %lld)",
+                at_least ? "at least " : "", (long long)expected, (long long)got);
+  else td_raise_at(I, target, TD_CLASS_VALUE_ERROR, "too many values to unpack (expected %lld)", (long long)expected);
   return false;
 }
 
@@ -142,7 +142,8 @@ static bool assign_items(td_interpreter *I, const td_node *target, int32_t begin
   return true;
 }
 
-static bool assign_around_star(td_interpreter *I, const td_node *target, int32_t star, const td_value *values, int64_t count) {
+static bool assign_around_star(td_interpreter *I, const td_node *target, int32_t star, const td_value *values,
+                               int64_t count) {
   int64_t after = target->count - star - 1, middle = count - star - after;
   if (middle < 0) return raise_count(I, target, star + after, count, true);
   td_list *rest = td_list_new(I, middle);
@@ -161,7 +162,10 @@ static bool assign_values(td_interpreter *I, const td_node *target, const td_val
   return assign_items(I, target, 0, target->count, values);
 }
 
-typedef struct bounded { td_list *list; int64_t limit; } bounded;
+typedef struct bounded {
+  td_list *list;
+  int64_t limit;
+} bounded;
 
 static int bounded_step(td_interpreter *I, void *state, td_value element) {
   bounded *b = state;
@@ -177,9 +181,11 @@ static bool unpack_iterable(td_interpreter *I, const td_node *target, td_value v
     td_raise_at(I, target, TD_CLASS_TYPE_ERROR, "cannot unpack non-iterable %s object", td_type_name(I, value));
     return false;
   }
-  bounded b = { .list = td_list_new(I, target->count), .limit = td_find_starred(target) >= 0 ? INT64_MAX : target->count };
+  bounded b = {.list = td_list_new(I, target->count),
+               .limit = td_find_starred(target) >= 0 ? INT64_MAX : target->count};
   td_mark(I, target);
-  bool ok = b.list && td_each(I, value, bounded_step, &b) != TD_FLOW_ERROR && assign_values(I, target, b.list->items, b.list->count);
+  bool ok = b.list && td_each(I, value, bounded_step, &b) != TD_FLOW_ERROR &&
+            assign_values(I, target, b.list->items, b.list->count);
   td_unref(td_from(b.list));
   return ok;
 }
@@ -203,7 +209,7 @@ static bool assign_item(td_interpreter *I, const td_node *target, td_value value
   if (td_is_nil(key)) {
     td_unref(object);
   } else if (td_type_of(object)->with_item) {
-    td_chain c = { .links = { { .node = target, .object = object, .key = key } }, .count = 1, .root = base };
+    td_chain c = {.links = {{.node = target, .object = object, .key = key}}, .count = 1, .root = base};
     ok = td_chain_store(I, &c, 0, td_ref(value));
     td_chain_close(&c);
     td_unref(value);
@@ -238,7 +244,8 @@ bool td_assign(td_interpreter *I, const td_node *target, td_value value) {
 static bool delete_name(td_interpreter *I, const td_node *target) {
   td_value *place = td_name_place(I, target), old = *place;
   if (td_is_nil(old)) {
-    if (target->scope == TD_SCOPE_GLOBAL || target->scope == TD_SCOPE_CLASS) td_raise_at(I, target, TD_CLASS_NAME_ERROR, "name '%s' is not defined", target->name->data);
+    if (target->scope == TD_SCOPE_GLOBAL || target->scope == TD_SCOPE_CLASS)
+      td_raise_at(I, target, TD_CLASS_NAME_ERROR, "name '%s' is not defined", target->name->data);
     else td_name_missing(I, target);
     return false;
   }

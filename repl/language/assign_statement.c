@@ -1,7 +1,7 @@
-// Assignment statements, and the quicker forms of common ones: a name, an item of a list or dict, an attribute of an instance.
-// A quick form that meets a value of another kind goes the way of assign.c. Arithmetic on numbers stays here (quick); what
-// is left goes through td_in_place, for which the old value leaves its place, so that text and tensors that nobody else
-// holds are changed without a copy.
+// Assignment statements, and the quicker forms of common ones: a name, an item of a list or dict, an attribute of an
+// instance. A quick form that meets a value of another kind goes the way of assign.c. Arithmetic on numbers stays here
+// (quick); what is left goes through td_in_place, for which the old value leaves its place, so that text and tensors
+// that nobody else holds are changed without a copy.
 #include "repl/language/assign.h"
 
 // ---- assignment ----
@@ -59,8 +59,8 @@ static int execute_assign_parallel(td_interpreter *I, const td_node *n) {
   return ok ? TD_FLOW_NEXT : TD_FLOW_ERROR;
 }
 
-// While a is updated in place it may leave the name that holds it only if nothing that runs could look: a holds no objects
-// (text, tensors), and b has no methods of its own.
+// While a is updated in place it may leave the name that holds it only if nothing that runs could look: a holds no
+// objects (text, tensors), and b has no methods of its own.
 static bool may_move(td_value a, td_value b) {
   if (a.tag != TD_TAG_OBJECT || a.o->flags & TD_OBJECT_CONTAINER) return false;
   return b.tag != TD_TAG_OBJECT || !(b.o->flags & TD_OBJECT_CONTAINER);
@@ -130,7 +130,8 @@ static inline td_value quick(int op, td_value a, td_value b) {
   return TD_NIL;
 }
 
-static inline int update_slot(td_interpreter *I, const td_node *n, const td_node *name, const td_node *operand, bool in_place) {
+static inline int update_slot(td_interpreter *I, const td_node *n, const td_node *name, const td_node *operand,
+                              bool in_place) {
   if (unbound(I, name)) return TD_FLOW_ERROR;
   td_value b = operand->evaluate(I, operand);
   if (TD_UNLIKELY(td_is_nil(b))) return TD_FLOW_ERROR;
@@ -155,7 +156,8 @@ static int execute_augment_shared(td_interpreter *I, const td_node *n) {
 static int execute_count_local(td_interpreter *I, const td_node *n) {
   td_value *slot = &I->slots[n->a->slot], b = n->b->value;
   int64_t sum;
-  if (TD_LIKELY(td_is_int(*slot) && !(n->op == TD_BINARY_ADD ? __builtin_add_overflow(slot->i, b.i, &sum) : __builtin_sub_overflow(slot->i, b.i, &sum)))) {
+  if (TD_LIKELY(td_is_int(*slot) && !(n->op == TD_BINARY_ADD ? __builtin_add_overflow(slot->i, b.i, &sum)
+                                                             : __builtin_sub_overflow(slot->i, b.i, &sum)))) {
     slot->i = sum;
     return TD_FLOW_NEXT;
   }
@@ -163,7 +165,9 @@ static int execute_count_local(td_interpreter *I, const td_node *n) {
 }
 
 // x = x + ...: as x += ..., but objects that can be changed are not
-static int execute_assign_updated(td_interpreter *I, const td_node *n) { return update_slot(I, n->b, n->items[0], n->b->b, false); }
+static int execute_assign_updated(td_interpreter *I, const td_node *n) {
+  return update_slot(I, n->b, n->items[0], n->b->b, false);
+}
 
 // Takes over old, the target's value, and b.
 static int augment_with(td_interpreter *I, const td_node *n, td_chain *c, td_value old, td_value b) {
@@ -211,7 +215,8 @@ static inline td_value *list_place(td_value list, td_value key) { // NULL: no li
   return (uint64_t)index < (uint64_t)l->count ? &l->items[index] : NULL;
 }
 
-static bool store_item(td_interpreter *I, const td_node *target, td_value container, td_value key, td_value value) { // takes over value
+static bool store_item(td_interpreter *I, const td_node *target, td_value container, td_value key,
+                       td_value value) { // takes over value
   td_value *place = list_place(container, key);
   if (TD_LIKELY(place != NULL)) {
     td_value old = *place;
@@ -254,9 +259,10 @@ static int execute_augment_item(td_interpreter *I, const td_node *n) {
   if (!is_list_or_dict(container)) return td_unref(container), execute_augment_place(I, n);
   td_value key = target->b->evaluate(I, target->b);
   if (td_is_nil(key)) return td_unref(container), TD_FLOW_ERROR;
-  td_chain c = { .links = { { .node = target, .object = container, .key = key } }, .count = 1, .root = target->a };
+  td_chain c = {.links = {{.node = target, .object = container, .key = key}}, .count = 1, .root = target->a};
   const td_value *place = list_place(container, key);
-  td_value old = place ? td_ref(*place) : td_chain_load(I, &c), b = td_is_nil(old) ? TD_NIL : n->b->evaluate(I, n->b), result = TD_NIL;
+  td_value old = place ? td_ref(*place) : td_chain_load(I, &c), b = td_is_nil(old) ? TD_NIL : n->b->evaluate(I, n->b),
+           result = TD_NIL;
   int flow = TD_FLOW_ERROR;
   if (!td_is_nil(b)) result = quick(n->op, old, b);
   if (!td_is_nil(result)) flow = store_item(I, target, container, key, result) ? TD_FLOW_NEXT : TD_FLOW_ERROR;
@@ -292,8 +298,9 @@ static int execute_augment_attribute(td_interpreter *I, const td_node *n) {
   td_value object = target->a->evaluate(I, target->a), *place;
   if (td_is_nil(object)) return TD_FLOW_ERROR;
   place = td_fast_attribute(I, target, object);
-  td_chain c = { .links = { { .node = target, .object = object, .key = TD_NIL } }, .count = 1, .root = target->a };
-  td_value old = place ? td_ref(*place) : td_chain_load(I, &c), b = td_is_nil(old) ? TD_NIL : n->b->evaluate(I, n->b), result = TD_NIL;
+  td_chain c = {.links = {{.node = target, .object = object, .key = TD_NIL}}, .count = 1, .root = target->a};
+  td_value old = place ? td_ref(*place) : td_chain_load(I, &c), b = td_is_nil(old) ? TD_NIL : n->b->evaluate(I, n->b),
+           result = TD_NIL;
   int flow = TD_FLOW_ERROR;
   if (!td_is_nil(b)) result = quick(n->op, old, b);
   place = td_is_nil(result) ? NULL : td_fast_attribute(I, target, object); // b may have moved it
@@ -326,7 +333,8 @@ static td_execute *augment_choose(const td_node *n) {
   if (n->a->kind == TD_NODE_INDEX && n->a->a->kind == TD_NODE_NAME) return execute_augment_item;
   if (n->a->kind != TD_NODE_NAME) return execute_augment_place;
   if (n->a->scope != TD_SCOPE_LOCAL) return execute_augment_shared;
-  bool counts = n->b->kind == TD_NODE_CONSTANT && td_is_int(n->b->value) && (n->op == TD_BINARY_ADD || n->op == TD_BINARY_SUBTRACT);
+  bool counts = n->b->kind == TD_NODE_CONSTANT && td_is_int(n->b->value) &&
+                (n->op == TD_BINARY_ADD || n->op == TD_BINARY_SUBTRACT);
   return counts ? execute_count_local : execute_augment_local;
 }
 
@@ -336,9 +344,11 @@ td_execute *td_assign_choose(const td_node *n) {
   const td_node *target = n->items[0];
   if (n->count > 1) return execute_assign;
   bool sequences = (target->kind == TD_NODE_TUPLE || target->kind == TD_NODE_LIST) && n->b->kind == TD_NODE_TUPLE;
-  if (sequences && target->count == n->b->count && !has_starred(target) && !has_starred(n->b)) return execute_assign_parallel;
+  if (sequences && target->count == n->b->count && !has_starred(target) && !has_starred(n->b))
+    return execute_assign_parallel;
   if (target->kind == TD_NODE_ATTRIBUTE) return execute_assign_attribute;
-  if (target->kind == TD_NODE_INDEX && target->a->kind == TD_NODE_NAME) return is_local(target->a) ? execute_assign_item_local : execute_assign_item_shared;
+  if (target->kind == TD_NODE_INDEX && target->a->kind == TD_NODE_NAME)
+    return is_local(target->a) ? execute_assign_item_local : execute_assign_item_shared;
   if (target->kind != TD_NODE_NAME) return execute_assign;
   if (target->scope == TD_SCOPE_GLOBAL) return execute_assign_global;
   if (target->scope != TD_SCOPE_LOCAL) return execute_assign;

@@ -1,6 +1,6 @@
-// Names that every module has without defining them: builtin functions and classes, the engine's ops, and, last, what the
-// library's decks define (a deck runs when one of its names is first looked up). Also the methods of builtin types, which
-// are made of their rows when they are first called.
+// Names that every module has without defining them: builtin functions and classes, the engine's ops, and, last, what
+// the library's decks define (a deck runs when one of its names is first looked up). Also the methods of builtin
+// types, which are made of their rows when they are first called.
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +35,9 @@ td_type_entry *td_type_entry_of(td_interpreter *I, const td_type *type) {
 }
 
 // These get the class, not an instance, as their first argument.
-static bool takes_no_self(const char *name) { return strcmp(name, "__new__") == 0 || strcmp(name, "__init_subclass__") == 0; }
+static bool takes_no_self(const char *name) {
+  return strcmp(name, "__new__") == 0 || strcmp(name, "__init_subclass__") == 0;
+}
 
 static td_builtin *make_method(td_interpreter *I, td_type_entry *entry, int32_t index) {
   if (entry->methods[index]) return entry->methods[index];
@@ -59,14 +61,15 @@ static td_builtin *find_method(td_interpreter *I, const td_type *type, const td_
 td_builtin *td_type_method(td_interpreter *I, const td_type *type, td_str *name) {
   struct td_core *core = I->core;
   td_lookup *found = &core->lookups[((uintptr_t)type >> 5 ^ (uintptr_t)name >> 4) % TD_LOOKUPS];
-  if (TD_LIKELY(found->owner == type && found->name == name)) return found->value.tag ? (td_builtin *)found->value.o : NULL;
+  if (TD_LIKELY(found->owner == type && found->name == name))
+    return found->value.tag ? (td_builtin *)found->value.o : NULL;
   bool failed;
   td_builtin *method = find_method(I, type, name, &failed);
   if (failed || !(name->object.flags & TD_OBJECT_INTERNED)) return method;
   td_str *old = found->name;
   name->object.refs++;
-  *found = (td_lookup){ .owner = type, .name = name, .value = TD_NIL };
-  if (method) found->value = (td_value){ .tag = TD_TAG_OBJECT, .o = &method->container.object };
+  *found = (td_lookup){.owner = type, .name = name, .value = TD_NIL};
+  if (method) found->value = td_borrow(method);
   td_unref(td_from(old));
   return method;
 }
@@ -158,7 +161,7 @@ static void add_deck_names(td_interpreter *I, td_list *names, const char *text) 
 void td_builtin_names(td_interpreter *I, td_list *names) {
   for (int32_t i = 0; i < I->builtins->count; i++) {
     const td_global *global = I->builtins->globals[i];
-    if (!td_is_nil(global->value)) td_list_append(I, names, (td_value){ .tag = TD_TAG_OBJECT, .o = &global->name->object });
+    if (!td_is_nil(global->value)) td_list_append(I, names, td_borrow(global->name));
   }
   td_value key, value;
   int64_t position = 0;
@@ -166,7 +169,9 @@ void td_builtin_names(td_interpreter *I, td_list *names) {
   for (int i = 0; I->library && I->library[i].name; i++) add_deck_names(I, names, I->library[i].names);
 }
 
-bool td_builtin_define(td_interpreter *I, const char *name, td_value value) { return td_module_set(I, I->builtins, name, value); }
+bool td_builtin_define(td_interpreter *I, const char *name, td_value value) {
+  return td_module_set(I, I->builtins, name, value);
+}
 
 static bool define_rows(td_interpreter *I, td_module *module, const td_method *rows) {
   for (; rows->name; rows++) {

@@ -19,19 +19,20 @@ static bool too_deep(td_interpreter *I) {
   return true;
 }
 
-bool td_stack_room(td_interpreter *I, int64_t values) {
-  return I->stack_end - I->stack_top >= values || !too_deep(I);
-}
+bool td_stack_room(td_interpreter *I, int64_t values) { return I->stack_end - I->stack_top >= values || !too_deep(I); }
 
 // A debugger sets depth_limit to 0, so that it hears of calls here and calls without one cost nothing more.
 static __attribute__((noinline)) bool call_refused_slow(td_interpreter *I, const td_prototype *p, const td_value *top) {
-  if (!I->on_call || top > I->stack_end || I->depth >= TD_DEPTH_LIMIT || (char *)__builtin_frame_address(0) < I->stack_limit) return too_deep(I);
+  if (!I->on_call || top > I->stack_end || I->depth >= TD_DEPTH_LIMIT ||
+      (char *)__builtin_frame_address(0) < I->stack_limit)
+    return too_deep(I);
   I->on_call(I, p);
   return td_interrupted(I);
 }
 
 static inline bool call_refused(td_interpreter *I, const td_prototype *p, const td_value *top) {
-  if (TD_UNLIKELY(top > I->stack_end || I->depth >= I->depth_limit || (char *)__builtin_frame_address(0) < I->stack_limit))
+  if (TD_UNLIKELY(top > I->stack_end || I->depth >= I->depth_limit ||
+                  (char *)__builtin_frame_address(0) < I->stack_limit))
     return call_refused_slow(I, p, top);
   return td_interrupted(I);
 }
@@ -82,7 +83,8 @@ td_value td_frame_run(td_interpreter *I, td_frame *frame, td_value *after) {
 }
 
 // slots[0..bound) hold the parameters; the rest is set up here.
-static inline __attribute__((always_inline)) td_value run_function(td_interpreter *I, td_function *f, td_value *slots, int32_t bound, bool plain) {
+static inline __attribute__((always_inline)) td_value run_function(td_interpreter *I, td_function *f, td_value *slots,
+                                                                   int32_t bound, bool plain) {
   td_prototype *p = f->prototype;
   td_value *top = slots + p->slot_count;
   td_value result = TD_NIL;
@@ -94,7 +96,8 @@ static inline __attribute__((always_inline)) td_value run_function(td_interprete
   for (td_value *slot = slots + bound; slot < top; slot++) *slot = TD_NIL;
   if (plain || td_frame_open(I, p, slots, f->captured)) {
     td_frame *caller = I->frame;
-    td_frame frame = { .caller = caller, .prototype = p, .function = f, .module = f->module, .slots = slots, .call = p->body };
+    td_frame frame = {
+        .caller = caller, .prototype = p, .function = f, .module = f->module, .slots = slots, .call = p->body};
     I->frame = &frame;
     I->slots = slots;
     I->stack_top = top;
@@ -113,18 +116,26 @@ static td_signature signature_of(const td_function *f, int32_t *required) {
   td_prototype *p = f->prototype;
   *required = 0;
   while (*required < p->positional && td_is_nil(f->fallbacks[*required])) ++*required;
-  return (td_signature){ .positional = p->positional, .keyword_only = p->keyword_only, .required = *required, .positional_only = p->positional_only,
-                         .star = p->star, .double_star = p->double_star, .names = p->slot_names, .fallbacks = f->fallbacks };
+  return (td_signature){.positional = p->positional,
+                        .keyword_only = p->keyword_only,
+                        .required = *required,
+                        .positional_only = p->positional_only,
+                        .star = p->star,
+                        .double_star = p->double_star,
+                        .names = p->slot_names,
+                        .fallbacks = f->fallbacks};
 }
 
-static int32_t parameter_count(const td_prototype *p) { return p->positional + p->keyword_only + p->star + p->double_star; }
+static int32_t parameter_count(const td_prototype *p) {
+  return p->positional + p->keyword_only + p->star + p->double_star;
+}
 
 // Binds beside the arguments: for keywords, and for calls that don't fit, whose message the binder knows.
-static __attribute__((noinline)) td_value call_bound(td_interpreter *I, td_function *f, td_value *base, int32_t count, int32_t keyword_count,
-                                                     td_str **keywords) {
+static __attribute__((noinline)) td_value call_bound(td_interpreter *I, td_function *f, td_value *base, int32_t count,
+                                                     int32_t keyword_count, td_str **keywords) {
   int32_t required, parameters = parameter_count(f->prototype);
   td_signature signature = signature_of(f, &required);
-  td_arguments arguments = { .count = count, .keyword_count = keyword_count, .values = base, .keywords = keywords };
+  td_arguments arguments = {.count = count, .keyword_count = keyword_count, .values = base, .keywords = keywords};
   td_value *slots = base + count + keyword_count, result = TD_NIL;
   I->stack_top = slots;
   if (td_stack_room(I, parameters) && td_bind(I, f->qualified->data, &signature, &arguments, slots)) {
@@ -163,7 +174,8 @@ td_value td_call_function(td_interpreter *I, td_function *function, int count, c
 
 // ---- calling anything ----
 
-static td_value call_native(td_interpreter *I, const td_builtin *builtin, td_value self, td_value *slots, int32_t total) {
+static td_value call_native(td_interpreter *I, const td_builtin *builtin, td_value self, td_value *slots,
+                            int32_t total) {
   I->builtin = builtin;
   td_value result = builtin->row->function(I, self, slots);
   drop_values(slots, slots + total);
@@ -172,8 +184,11 @@ static td_value call_native(td_interpreter *I, const td_builtin *builtin, td_val
 
 static bool self_fits(td_interpreter *I, const td_builtin *builtin, td_value self) {
   const td_type *type = builtin->method_of;
-  if (td_type_of(self) == type || (type == &td_instance_type && td_is_instance(self)) || (type == &td_int_type && self.tag == TD_TAG_BOOL)) return true;
-  td_raise(I, TD_CLASS_TYPE_ERROR, "descriptor '%s' for '%s' objects doesn't apply to a '%s' object", builtin->row->name, type->name, td_type_name(I, self));
+  if (td_type_of(self) == type || (type == &td_instance_type && td_is_instance(self)) ||
+      (type == &td_int_type && self.tag == TD_TAG_BOOL))
+    return true;
+  td_raise(I, TD_CLASS_TYPE_ERROR, "descriptor '%s' for '%s' objects doesn't apply to a '%s' object",
+           builtin->row->name, type->name, td_type_name(I, self));
   return false;
 }
 
@@ -182,7 +197,8 @@ static bool take_self(td_interpreter *I, const td_builtin *builtin, td_value *se
   *self = builtin->self;
   if (!builtin->method_of || !td_is_nil(*self)) return true;
   if (*count == 0) {
-    td_raise(I, TD_CLASS_TYPE_ERROR, "unbound method %s.%s() needs an argument", builtin->method_of->name, builtin->row->name);
+    td_raise(I, TD_CLASS_TYPE_ERROR, "unbound method %s.%s() needs an argument", builtin->method_of->name,
+             builtin->row->name);
     return false;
   }
   *self = **base;
@@ -191,22 +207,24 @@ static bool take_self(td_interpreter *I, const td_builtin *builtin, td_value *se
   return self_fits(I, builtin, *self);
 }
 
-static td_value builtin_bound(td_interpreter *I, const td_builtin *builtin, td_value self, td_value *base, int32_t count, int32_t keyword_count,
-                              td_str **keywords) {
+static td_value builtin_bound(td_interpreter *I, const td_builtin *builtin, td_value self, td_value *base,
+                              int32_t count, int32_t keyword_count, td_str **keywords) {
   const td_signature *s = builtin->signature;
-  td_arguments arguments = { .count = count, .keyword_count = keyword_count, .values = base, .keywords = keywords, .node = I->frame->call };
+  td_arguments arguments = {
+      .count = count, .keyword_count = keyword_count, .values = base, .keywords = keywords, .node = I->frame->call};
   td_value *slots = base + count + keyword_count;
   int32_t total = s->positional + s->keyword_only + s->star + s->double_star;
-  td_callee callee = { builtin->method_of ? builtin->method_of->name : NULL, builtin->row->name };
+  td_callee callee = {builtin->method_of ? builtin->method_of->name : NULL, builtin->row->name};
   I->stack_top = slots;
   if (!td_stack_room(I, total) || !td_bind_callee(I, &callee, s, &arguments, slots)) return TD_NIL;
   I->stack_top = slots + total;
   return call_native(I, builtin, self, slots, total);
 }
 
-// Gathers positional arguments beyond the named ones into a tuple, and gives keyword-only ones their defaults. The values of
-// base[positional..count) move into the tuple, so NIL is left there when all is done.
-static __attribute__((noinline)) td_value builtin_starred(td_interpreter *I, const td_builtin *builtin, td_value self, td_value *base, int32_t count) {
+// Gathers positional arguments beyond the named ones into a tuple, and gives keyword-only ones their defaults. The
+// values of base[positional..count) move into the tuple, so NIL is left there when all is done.
+static __attribute__((noinline)) td_value builtin_starred(td_interpreter *I, const td_builtin *builtin, td_value self,
+                                                          td_value *base, int32_t count) {
   const td_signature *s = builtin->signature;
   int32_t named = s->positional + s->keyword_only, total = named + 1;
   for (int32_t i = s->positional; i < named; i++)
@@ -225,19 +243,23 @@ static __attribute__((noinline)) td_value builtin_starred(td_interpreter *I, con
 }
 
 // The forms of a call that are not the plain one; the caller releases base[0..count).
-static __attribute__((noinline)) td_value builtin_other(td_interpreter *I, const td_builtin *builtin, td_value self, td_value *base, int32_t count) {
+static __attribute__((noinline)) td_value builtin_other(td_interpreter *I, const td_builtin *builtin, td_value self,
+                                                        td_value *base, int32_t count) {
   const td_signature *s = builtin->signature;
   if (td_recursion(I)) return TD_NIL;
-  bool starred = s->star && !s->double_star && count >= s->positional && I->stack_end - base > s->positional + s->keyword_only;
-  return starred ? builtin_starred(I, builtin, self, base, count) : builtin_bound(I, builtin, self, base, count, 0, NULL);
+  bool starred =
+      s->star && !s->double_star && count >= s->positional && I->stack_end - base > s->positional + s->keyword_only;
+  return starred ? builtin_starred(I, builtin, self, base, count)
+                 : builtin_bound(I, builtin, self, base, count, 0, NULL);
 }
 
 // Positional arguments of a builtin; those not given get their defaults in place.
-static inline td_value builtin_here(td_interpreter *I, const td_builtin *builtin, td_value self, td_value *base, int32_t count) {
+static inline td_value builtin_here(td_interpreter *I, const td_builtin *builtin, td_value self, td_value *base,
+                                    int32_t count) {
   const td_signature *s = builtin->signature;
   int32_t total = s->positional + s->keyword_only;
-  if (TD_UNLIKELY(s->star || s->double_star || count < s->required || count > s->positional || I->stack_end - base < total ||
-                  (char *)__builtin_frame_address(0) < I->stack_limit))
+  if (TD_UNLIKELY(s->star || s->double_star || count < s->required || count > s->positional ||
+                  I->stack_end - base < total || (char *)__builtin_frame_address(0) < I->stack_limit))
     return builtin_other(I, builtin, self, base, count);
   for (int32_t i = count; i < total; i++) {
     base[i] = td_ref(s->fallbacks[i]);
@@ -262,16 +284,19 @@ td_value td_builtin_invoke(td_interpreter *I, const td_builtin *builtin, td_valu
   return result;
 }
 
-static td_value builtin_keywords(td_interpreter *I, const td_builtin *builtin, td_value *base, int32_t count, int32_t keyword_count, td_str **keywords) {
+static td_value builtin_keywords(td_interpreter *I, const td_builtin *builtin, td_value *base, int32_t count,
+                                 int32_t keyword_count, td_str **keywords) {
   td_value self, *first = base, result = TD_NIL;
   int32_t given = count;
-  if (take_self(I, builtin, &self, &first, &given) && !td_recursion(I)) result = builtin_bound(I, builtin, self, first, given, keyword_count, keywords);
+  if (take_self(I, builtin, &self, &first, &given) && !td_recursion(I))
+    result = builtin_bound(I, builtin, self, first, given, keyword_count, keywords);
   drop_values(base, base + count + keyword_count);
   I->stack_top = base;
   return result;
 }
 
-static td_value call_bound_method(td_interpreter *I, td_bound *bound, td_value *base, int32_t count, int32_t keyword_count, td_str **keywords) {
+static td_value call_bound_method(td_interpreter *I, td_bound *bound, td_value *base, int32_t count,
+                                  int32_t keyword_count, td_str **keywords) {
   int32_t total = count + keyword_count;
   if (!td_stack_room(I, 1)) {
     drop_values(base, base + total);
@@ -284,13 +309,15 @@ static td_value call_bound_method(td_interpreter *I, td_bound *bound, td_value *
   return td_call_keywords(I, bound->function, base, count + 1, keyword_count, keywords);
 }
 
-static td_value call_type(td_interpreter *I, td_value callee, td_value *base, int32_t count, int32_t keyword_count, td_str **keywords) {
+static td_value call_type(td_interpreter *I, td_value callee, td_value *base, int32_t count, int32_t keyword_count,
+                          td_str **keywords) {
   const td_type *type = td_type_of(callee);
   td_value result = TD_NIL;
   if (!type->call) {
     td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not callable", td_type_name(I, callee));
   } else if (!td_recursion(I)) {
-    td_arguments arguments = { .count = count, .keyword_count = keyword_count, .values = base, .keywords = keywords, .node = I->frame->call };
+    td_arguments arguments = {
+        .count = count, .keyword_count = keyword_count, .values = base, .keywords = keywords, .node = I->frame->call};
     result = type->call(I, callee, &arguments);
   }
   drop_values(base, base + count + keyword_count);
@@ -298,7 +325,8 @@ static td_value call_type(td_interpreter *I, td_value callee, td_value *base, in
   return result;
 }
 
-td_value td_call_keywords(td_interpreter *I, td_value callee, td_value *base, int32_t count, int32_t keyword_count, td_str **keywords) {
+td_value td_call_keywords(td_interpreter *I, td_value callee, td_value *base, int32_t count, int32_t keyword_count,
+                          td_str **keywords) {
   if (callee.tag == TD_TAG_OBJECT) {
     const td_type *type = callee.o->type;
     if (type == &td_function_type) {
@@ -307,7 +335,8 @@ td_value td_call_keywords(td_interpreter *I, td_value callee, td_value *base, in
     }
     if (type == &td_builtin_type) {
       td_builtin *builtin = (td_builtin *)callee.o;
-      return keyword_count ? builtin_keywords(I, builtin, base, count, keyword_count, keywords) : td_builtin_invoke(I, builtin, base, count);
+      return keyword_count ? builtin_keywords(I, builtin, base, count, keyword_count, keywords)
+                           : td_builtin_invoke(I, builtin, base, count);
     }
     if (type == &td_bound_type) return call_bound_method(I, (td_bound *)callee.o, base, count, keyword_count, keywords);
     if (type == &td_class_type) return td_class_construct(I, td_as_class(callee), base, count, keyword_count, keywords);
@@ -330,7 +359,7 @@ td_value td_invoke(td_interpreter *I, td_value callee, const td_arguments *argum
 }
 
 td_value td_call_values(td_interpreter *I, td_value callee, int count, td_value *values) {
-  td_arguments arguments = { .count = count, .values = values };
+  td_arguments arguments = {.count = count, .values = values};
   return td_invoke(I, callee, &arguments);
 }
 
@@ -371,7 +400,8 @@ static td_value evaluate_call(td_interpreter *I, const td_node *n) {
   if (TD_LIKELY(push_arguments(I, n, base))) {
     td_mark(I, n);
     td_function *f = (td_function *)callee.o;
-    if (td_is(callee, &td_function_type) && f->plain && n->count == f->prototype->positional) result = run_function(I, f, base, n->count, true);
+    if (td_is(callee, &td_function_type) && f->plain && n->count == f->prototype->positional)
+      result = run_function(I, f, base, n->count, true);
     else result = td_call_stack(I, callee, base, n->count);
   }
   I->stack_top = base;
@@ -379,9 +409,9 @@ static td_value evaluate_call(td_interpreter *I, const td_node *n) {
   return result;
 }
 
-// What v.name(...) calls with v as its first argument, without making a bound method; NULL: there is no such function. The
-// ATTRIBUTE, which is not evaluated itself, remembers it: value.tag is the class or type, value.i the version of classes,
-// ops the function or builtin.
+// What v.name(...) calls with v as its first argument, without making a bound method; NULL: there is no such function.
+// The ATTRIBUTE, which is not evaluated itself, remembers it: value.tag is the class or type, value.i the version of
+// classes, ops the function or builtin.
 static __attribute__((noinline)) td_object *find_method(td_interpreter *I, td_value v, td_node *attribute) {
   td_object *found = NULL;
   if (td_is_instance(v)) {
@@ -392,7 +422,8 @@ static __attribute__((noinline)) td_object *find_method(td_interpreter *I, td_va
     found = method ? &method->container.object : NULL;
   }
   if (!found) return NULL;
-  attribute->value.tag = (uint64_t)(uintptr_t)(td_is_instance(v) ? (const void *)td_as_instance(v)->class : td_type_of(v));
+  attribute->value.tag =
+      (uint64_t)(uintptr_t)(td_is_instance(v) ? (const void *)td_as_instance(v)->class : td_type_of(v));
   attribute->value.i = I->core->class_version;
   attribute->ops = (uint8_t *)found;
   return found;
@@ -451,164 +482,14 @@ static td_value evaluate_call_method(td_interpreter *I, const td_node *n) {
     td_unref(v);
   }
   I->stack_top = base;
-  td_unref((td_value){ .tag = TD_TAG_OBJECT, .o = method });
-  return result;
-}
-
-// ---- calls with keywords, *values and **mappings ----
-
-typedef struct keyword_list {
-  int32_t count, capacity;
-  td_str **names;           // counted
-  td_value *values;         // counted
-} keyword_list;
-
-static void drop_keywords(keyword_list *k) {
-  for (int32_t i = 0; i < k->count; i++) {
-    td_unref(td_from(k->names[i]));
-    td_unref(k->values[i]);
-  }
-  td_memory_free(k->names);
-  td_memory_free(k->values);
-}
-
-// Takes over value; borrows name.
-static bool add_keyword(td_interpreter *I, keyword_list *k, td_str *name, td_value value) {
-  if (k->count == k->capacity) {
-    int32_t capacity = k->capacity ? k->capacity * 2 : 8;
-    td_str **names = td_memory_resize(k->names, (size_t)capacity * sizeof *names);
-    if (names) k->names = names;
-    td_value *values = names ? td_memory_resize(k->values, (size_t)capacity * sizeof *values) : NULL;
-    if (!values) {
-      td_unref(value);
-      td_raise_memory(I);
-      return false;
-    }
-    k->values = values;
-    k->capacity = capacity;
-  }
-  name->object.refs++;
-  k->names[k->count] = name;
-  k->values[k->count++] = value;
-  return true;
-}
-
-static const char *callee_name(td_value callee) {
-  if (td_is(callee, &td_function_type)) return ((td_function *)callee.o)->qualified->data;
-  if (td_is(callee, &td_builtin_type)) return ((td_builtin *)callee.o)->row->name;
-  if (td_is_class(callee)) return td_as_class(callee)->name->data;
-  if (td_is(callee, &td_bound_type)) return callee_name(((td_bound *)callee.o)->function);
-  return td_type_of(callee)->name;
-}
-
-static bool add_mapping_entry(td_interpreter *I, td_value callee, keyword_list *k, td_value key, td_value value) {
-  if (!td_is(key, &td_str_type)) {
-    td_raise(I, TD_CLASS_TYPE_ERROR, "keywords must be strings");
-    return false;
-  }
-  td_str *name = td_str_intern(I, td_as_str(key)->data, td_as_str(key)->length);
-  if (!name) return false;
-  bool ok = true;
-  for (int32_t i = 0; i < k->count; i++) ok &= k->names[i] != name;
-  if (ok) ok = add_keyword(I, k, name, td_ref(value));
-  else td_raise(I, TD_CLASS_TYPE_ERROR, "%s() got multiple values for keyword argument '%s'", callee_name(callee), name->data);
-  td_unref(td_from(name));
-  return ok;
-}
-
-static bool add_mapping(td_interpreter *I, td_value callee, keyword_list *k, td_value mapping) {
-  td_dict *copy = NULL;
-  if (!td_is(mapping, &td_dict_type)) {
-    if (td_is_instance(mapping) && (copy = td_dict_new(I)) && td_dict_update(I, copy, mapping)) mapping = td_from(copy);
-    else if (td_is_nil(I->raised)) td_raise(I, TD_CLASS_TYPE_ERROR, "%s() argument after ** must be a mapping, not %s", callee_name(callee), td_type_name(I, mapping));
-  }
-  bool ok = td_is_nil(I->raised);
-  int64_t position = 0;
-  td_value key, value;
-  while (ok && td_dict_next(td_as_dict(mapping), &position, &key, &value)) ok = add_mapping_entry(I, callee, k, key, value);
-  td_unref(td_from(copy));
-  return ok;
-}
-
-static bool push_value(td_interpreter *I, td_value v) { // takes over v
-  if (!td_stack_room(I, 1)) {
-    td_unref(v);
-    return false;
-  }
-  *I->stack_top++ = v;
-  return true;
-}
-
-static int push_step(td_interpreter *I, void *state, td_value element) {
-  (void)state;
-  return push_value(I, element) ? TD_FLOW_NEXT : TD_FLOW_ERROR;
-}
-
-static bool push_starred(td_interpreter *I, td_value callee, td_value iterable) {
-  const td_type *type = td_type_of(iterable);
-  if (!type->iterate && !type->next) {
-    td_raise(I, TD_CLASS_TYPE_ERROR, "%s() argument after * must be an iterable, not %s", callee_name(callee), td_type_name(I, iterable));
-    return false;
-  }
-  return td_each(I, iterable, push_step, NULL) != TD_FLOW_ERROR;
-}
-
-static bool push_argument(td_interpreter *I, td_value callee, const td_node *item, keyword_list *k) {
-  bool wrapped = item->kind == TD_NODE_STARRED || item->kind == TD_NODE_KEYWORD || item->kind == TD_NODE_DOUBLE_STARRED;
-  const td_node *expression = wrapped ? item->a : item;
-  td_value v = expression->evaluate(I, expression);
-  if (td_is_nil(v)) return false;
-  if (!wrapped) return push_value(I, v);
-  if (item->kind == TD_NODE_KEYWORD) {
-    for (int32_t i = 0; i < k->count; i++) {
-      if (k->names[i] != item->name) continue;
-      td_raise(I, TD_CLASS_TYPE_ERROR, "%s() got multiple values for keyword argument '%s'", callee_name(callee), item->name->data);
-      td_unref(v);
-      return false;
-    }
-    return add_keyword(I, k, item->name, v);
-  }
-  td_mark(I, item);
-  bool ok = item->kind == TD_NODE_STARRED ? push_starred(I, callee, v) : add_mapping(I, callee, k, v);
-  td_unref(v);
-  return ok;
-}
-
-static bool push_keyword_values(td_interpreter *I, keyword_list *k) {
-  if (!td_stack_room(I, k->count)) return false;
-  for (int32_t i = 0; i < k->count; i++) *I->stack_top++ = td_ref(k->values[i]);
-  return true;
-}
-
-static td_value call_spread(td_interpreter *I, const td_node *n, td_value callee) {
-  td_value *base = I->stack_top, result = TD_NIL;
-  keyword_list k = { 0 };
-  bool ok = true;
-  for (int32_t i = 0; ok && i < n->count; i++) ok = push_argument(I, callee, n->items[i], &k);
-  td_mark(I, n);
-  if (ok && push_keyword_values(I, &k)) {
-    int32_t total = (int32_t)(I->stack_top - base);
-    result = td_call_keywords(I, callee, base, total - k.count, k.count, k.names);
-  } else {
-    drop_values(base, I->stack_top);
-  }
-  I->stack_top = base;
-  drop_keywords(&k);
-  return result;
-}
-
-static td_value evaluate_call_spread(td_interpreter *I, const td_node *n) {
-  td_value callee = n->a->evaluate(I, n->a);
-  if (td_is_nil(callee)) return TD_NIL;
-  td_value result = call_spread(I, n, callee);
-  td_unref(callee);
+  td_unref(td_borrow(method));
   return result;
 }
 
 td_evaluate *td_call_choose(const td_node *n) {
   for (int32_t i = 0; i < n->count; i++) {
     int kind = n->items[i]->kind;
-    if (kind == TD_NODE_STARRED || kind == TD_NODE_KEYWORD || kind == TD_NODE_DOUBLE_STARRED) return evaluate_call_spread;
+    if (kind == TD_NODE_STARRED || kind == TD_NODE_KEYWORD || kind == TD_NODE_DOUBLE_STARRED) return td_call_spread;
   }
   return n->a->kind == TD_NODE_ATTRIBUTE ? evaluate_call_method : evaluate_call;
 }

@@ -1,12 +1,14 @@
-// Frees what reference counts can't: containers that hold each other in cycles and that nothing else holds. Trial deletion:
+// Frees what reference counts can't: containers that hold each other in cycles and that nothing else holds. Trial
+// deletion:
 //  1. outside = references of each container, less one for each container that holds it.
 //  2. Containers with outside > 0 are held by something else (a name, the running code); all that they reach lives.
 //  3. The rest is emptied (clear), whereupon its references fall to 0.
-// It needs no memory: the lists are threaded through the containers, and reaching is a walk along the list of the living.
+// It needs no memory: the lists are threaded through the containers, and reaching is a walk along the list of the
+// living.
 #include "repl/language/core.h"
 
 enum { COLLECT_FIRST = 20000 };
-enum { MAYBE_DEAD = -1 };   // in outside: moved to the list of those that nothing living reached so far
+enum { MAYBE_DEAD = -1 }; // in outside: moved to the list of those that nothing living reached so far
 
 static void list_make(td_container *head) { head->next = head->previous = head; }
 
@@ -62,7 +64,7 @@ static void clear_all(td_container *list, td_container *living) {
     td_container *c = list->next;
     list_move(c, living);
     if (c->object.type->clear) c->object.type->clear(&c->object);
-    td_unref((td_value){ .tag = TD_TAG_OBJECT, .o = &c->object });
+    td_unref(td_borrow(c));
   }
 }
 

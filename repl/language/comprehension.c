@@ -1,12 +1,12 @@
-// Comprehensions and generators. A comprehension runs in hidden slots of the enclosing frame; a generator is an iterator
-// with a frame of its own, which holds the running iterator of each clause between two elements.
+// Comprehensions and generators. A comprehension runs in hidden slots of the enclosing frame; a generator is an
+// iterator with a frame of its own, which holds the running iterator of each clause between two elements.
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
 
 typedef struct comprehension {
   const td_node *node;
-  td_object *result;        // the list, set or dict that is being built
-  int32_t clause;           // that an element of which arrives now
+  td_object *result; // the list, set or dict that is being built
+  int32_t clause; // that an element of which arrives now
 } comprehension;
 
 static int truth_of_conditions(td_interpreter *I, const td_node *clause) {
@@ -80,7 +80,7 @@ static bool freshen(td_interpreter *I, const int32_t *fresh) {
 }
 
 static td_value evaluate_comprehension(td_interpreter *I, const td_node *n) {
-  comprehension c = { .node = n };
+  comprehension c = {.node = n};
   if (n->fresh && !freshen(I, n->fresh)) return TD_NIL;
   if (n->kind == TD_NODE_LIST_COMPREHENSION) c.result = (td_object *)td_list_new(I, 0);
   else if (n->kind == TD_NODE_SET_COMPREHENSION) c.result = (td_object *)td_set_new(I);
@@ -95,10 +95,10 @@ static td_value evaluate_comprehension(td_interpreter *I, const td_node *n) {
 
 typedef struct generator {
   td_container container;
-  const td_node *node;      // in the function's arena
-  td_function *function;    // keeps prototype, module and captured cells
+  const td_node *node; // in the function's arena
+  td_function *function; // keeps prototype, module and captured cells
   bool started, running, ended;
-  td_value slots[];         // of its frame; the clauses' hidden ones hold their iterators
+  td_value slots[]; // of its frame; the clauses' hidden ones hold their iterators
 } generator;
 
 static void generator_clear(td_object *object) {
@@ -169,8 +169,12 @@ static td_value generator_next(td_interpreter *I, td_value v) {
   if (g->running) return td_raise(I, TD_CLASS_VALUE_ERROR, "generator already executing");
   if (td_recursion(I)) return TD_NIL;
   td_frame *caller = I->frame;
-  td_frame frame = { .caller = caller, .prototype = g->function->prototype, .function = g->function, .module = g->function->module,
-                     .slots = g->slots, .call = g->node };
+  td_frame frame = {.caller = caller,
+                    .prototype = g->function->prototype,
+                    .function = g->function,
+                    .module = g->function->module,
+                    .slots = g->slots,
+                    .call = g->node};
   I->frame = &frame;
   I->slots = g->slots;
   I->depth++;
@@ -193,14 +197,14 @@ static bool generator_repr(td_interpreter *I, td_value v, td_text *text) {
 }
 
 const td_type td_generator_type = {
-  .name = "generator",
-  .size = sizeof(generator),
-  .release = generator_release,
-  .visit = generator_visit,
-  .clear = generator_clear,
-  .repr = generator_repr,
-  .next = generator_next,
-  .doc = "A lazy sequence: (f(x) for x in items) computes each element when it is asked for.",
+    .name = "generator",
+    .size = sizeof(generator),
+    .release = generator_release,
+    .visit = generator_visit,
+    .clear = generator_clear,
+    .repr = generator_repr,
+    .next = generator_next,
+    .doc = "A lazy sequence: (f(x) for x in items) computes each element when it is asked for.",
 };
 
 static td_value evaluate_generator(td_interpreter *I, const td_node *n) {
@@ -211,7 +215,8 @@ static td_value evaluate_generator(td_interpreter *I, const td_node *n) {
   td_unref(iterable);
   if (!td_is_nil(iterator)) function = td_function_new(I, n->prototype, I->frame->module);
   generator *g = NULL;
-  if (!td_is_nil(function)) g = td_object_new(I, &td_generator_type, sizeof *g + (size_t)n->prototype->slot_count * sizeof *g->slots);
+  if (!td_is_nil(function))
+    g = td_object_new(I, &td_generator_type, sizeof *g + (size_t)n->prototype->slot_count * sizeof *g->slots);
   if (!g) {
     td_unref(iterator);
     td_unref(function);

@@ -54,6 +54,7 @@ static inline void td_mark(td_interpreter *I, const td_node *n) {
   I->context->place = (td_place)n->script << 32 | n->begin;
 }
 
+static inline td_value td_borrow(void *object) { return (td_value){.tag = TD_TAG_OBJECT, .o = object}; } // adds no reference
 static inline bool td_is_int(td_value v) { return v.tag == TD_TAG_INT; }
 static inline bool td_is_double(td_value v) { return v.tag == TD_TAG_DOUBLE; }
 static inline bool td_is_class(td_value v) { return td_is(v, &td_class_type); }
@@ -102,6 +103,7 @@ td_value td_call_keywords(td_interpreter *, td_value callee, td_value *base, int
 td_value td_call_function(td_interpreter *, td_function *function, int count, const td_value *values); // borrows values
 bool td_stack_room(td_interpreter *, int64_t values); // false: RecursionError
 td_evaluate *td_call_choose(const td_node *node);
+td_evaluate td_call_spread; // call_spread.c: a CALL with keywords, *values or **mappings
 td_value td_builtin_invoke(td_interpreter *, const td_builtin *builtin, td_value *base, int32_t count);
 td_type_entry *td_type_entry_of(td_interpreter *, const td_type *type); // NULL: MemoryError
 td_builtin *td_type_method(td_interpreter *, const td_type *type, td_str *name); // borrowed; NULL: no such method, or MemoryError
@@ -111,7 +113,7 @@ td_str *td_qualified_name(td_interpreter *, td_prototype *prototype);   // borro
 
 td_value td_function_define(td_interpreter *, td_prototype *prototype); // with the values of its defaults
 
-// value_class.c, value_function.c
+// value_class.c, value_function.c, value_instance.c, value_object.c
 td_value td_class_find(td_interpreter *, td_class *class, td_str *name); // td_class_lookup through the cache; borrowed
 static inline td_value td_special(td_interpreter *I, td_value v, td_str *name) { return td_class_find(I, td_as_instance(v)->class, name); }
 td_value td_special_call(td_interpreter *, td_value method, td_value self, int count, const td_value *values); // borrows
@@ -121,6 +123,9 @@ td_value td_class_build(td_interpreter *, td_str *name, td_class *base, td_dict 
 td_value td_class_construct(td_interpreter *, td_class *class, td_value *base, int32_t count, int32_t keyword_count, td_str **keywords);
 td_value td_instance_new(td_interpreter *, td_class *class);
 td_value td_instance_attribute(td_interpreter *, td_value v, td_str *name); // NIL without exception: absent
+extern const td_method td_object_methods[];  // that every instance has
+bool td_instance_set_plainly(td_interpreter *, td_value v, td_str *name, td_value value); // without asking __setattr__ and __delattr__
+void td_instance_repr_plainly(td_value v, td_text *text);   // "<__main__.A object at 0x...>"
 td_value td_instance_next(td_interpreter *, td_value v); // the StopIteration that __next__ raised stays in flight
 bool td_instance_set(td_interpreter *, td_value v, td_str *name, td_value value);
 td_value td_bind_method(td_interpreter *, td_value found, td_value self, td_class *class); // what v.name gives for an attribute found in a class; borrows
@@ -135,7 +140,6 @@ td_value td_take_raised(td_interpreter *);     // the exception in flight, now t
 void td_put_raised(td_interpreter *, td_value exception); // takes over
 bool td_is_exception_class(td_value v);
 int td_exception_matches(td_interpreter *, td_value exception, td_value type); // -1: exception
-bool td_raised_is(td_interpreter *, enum td_builtin_class class);
 
 // assign.c
 bool td_assign(td_interpreter *, const td_node *target, td_value value); // takes over value

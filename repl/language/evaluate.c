@@ -1,6 +1,6 @@
-// Expressions: one function for each kind of node, found through the node. A value returned is owned by the caller; NIL says
-// that an exception is set. evaluate_fast.c has quicker forms of the common ones, call.c the calls, comprehension.c the
-// comprehensions.
+// Expressions: one function for each kind of node, found through the node. A value returned is owned by the caller;
+// NIL says that an exception is set. evaluate_fast.c has quicker forms of the common ones, call.c the calls,
+// comprehension.c the comprehensions.
 #include <string.h>
 
 #include "repl/language/core.h"
@@ -19,10 +19,11 @@ static void name_hint(td_interpreter *I, const td_node *n) {
   if (names) {
     const td_prototype *p = I->frame->prototype;
     for (int32_t i = 0; p && i < p->slot_count; i++)
-      if (p->slot_names[i] && p->slot_names[i] != n->name && !td_is_nil(I->slots[i])) td_list_append(I, names, (td_value){ .tag = TD_TAG_OBJECT, .o = &p->slot_names[i]->object });
+      if (p->slot_names[i] && p->slot_names[i] != n->name && !td_is_nil(I->slots[i]))
+        td_list_append(I, names, td_borrow(p->slot_names[i]));
     td_module *module = I->frame->module;
     for (int32_t i = 0; i < module->count; i++)
-      if (!td_is_nil(module->globals[i]->value)) td_list_append(I, names, (td_value){ .tag = TD_TAG_OBJECT, .o = &module->globals[i]->name->object });
+      if (!td_is_nil(module->globals[i]->value)) td_list_append(I, names, td_borrow(module->globals[i]->name));
     td_builtin_names(I, names);
     near = td_suggest(n->name->data, names);
   }
@@ -51,8 +52,11 @@ static bool is_captured(const td_prototype *p, int32_t slot) {
 td_value td_name_missing(td_interpreter *I, const td_node *n) {
   if (n->scope == TD_SCOPE_GLOBAL || n->scope == TD_SCOPE_CLASS) return global_missing(I, n);
   if (n->scope == TD_SCOPE_CELL && is_captured(I->frame->prototype, n->slot))
-    return td_raise_at(I, n, TD_CLASS_NAME_ERROR, "cannot access free variable '%s' where it is not associated with a value in enclosing scope", n->name->data);
-  return td_raise_at(I, n, TD_CLASS_UNBOUND_LOCAL_ERROR, "cannot access local variable '%s' where it is not associated with a value", n->name->data);
+    return td_raise_at(I, n, TD_CLASS_NAME_ERROR,
+                       "cannot access free variable '%s' where it is not associated with a value in enclosing scope",
+                       n->name->data);
+  return td_raise_at(I, n, TD_CLASS_UNBOUND_LOCAL_ERROR,
+                     "cannot access local variable '%s' where it is not associated with a value", n->name->data);
 }
 
 static td_value evaluate_local(td_interpreter *I, const td_node *n) {
@@ -103,7 +107,8 @@ static bool each_item(td_interpreter *I, const td_node *item, td_step *step, voi
   if (!starred) return step(I, state, v) != TD_FLOW_ERROR;
   td_mark(I, item);
   int flow = td_each(I, v, step, state);
-  if (flow == TD_FLOW_ERROR && td_raised_is(I, TD_CLASS_TYPE_ERROR) && !td_type_of(v)->iterate && !td_type_of(v)->next) {
+  if (flow == TD_FLOW_ERROR && td_raised_is(I, TD_CLASS_TYPE_ERROR) && !td_type_of(v)->iterate &&
+      !td_type_of(v)->next) {
     td_clear_raised(I);
     td_raise(I, TD_CLASS_TYPE_ERROR, "Value after * must be an iterable, not %s", td_type_name(I, v));
   }
@@ -356,7 +361,8 @@ static bool format_into(td_interpreter *I, const td_node *n, td_text *text);
 static bool fstring_into(td_interpreter *I, const td_node *n, td_text *text) {
   for (int32_t i = 0; i < n->count; i++) {
     const td_node *item = n->items[i];
-    if (item->kind == TD_NODE_CONSTANT) td_text_add_bytes(text, td_as_str(item->value)->data, td_as_str(item->value)->length);
+    if (item->kind == TD_NODE_CONSTANT)
+      td_text_add_bytes(text, td_as_str(item->value)->data, td_as_str(item->value)->length);
     else if (!format_into(I, item, text)) return false;
   }
   return true;
@@ -364,8 +370,9 @@ static bool fstring_into(td_interpreter *I, const td_node *n, td_text *text) {
 
 static bool add_formatted(td_interpreter *I, int conversion, td_value v, const char *spec, td_text *text) {
   if (!conversion) return td_format(I, v, spec, text);
-  if (!*spec) return conversion == 'r' ? td_repr(I, v, text) : conversion == 'a' ? td_ascii(I, v, text) : td_print(I, v, text);
-  td_text converted = { 0 };
+  if (!*spec)
+    return conversion == 'r' ? td_repr(I, v, text) : conversion == 'a' ? td_ascii(I, v, text) : td_print(I, v, text);
+  td_text converted = {0};
   bool ok = add_formatted(I, conversion, v, "", &converted);
   td_value str = ok ? td_from(td_str_take(I, &converted)) : TD_NIL;
   ok = !td_is_nil(str) && td_format(I, str, spec, text);
@@ -378,7 +385,7 @@ static bool format_into(td_interpreter *I, const td_node *n, td_text *text) {
   if (!td_is_nil(n->value)) td_text_add_bytes(text, td_as_str(n->value)->data, td_as_str(n->value)->length);
   td_value v = n->a->evaluate(I, n->a);
   if (td_is_nil(v)) return false;
-  td_text spec = { 0 };
+  td_text spec = {0};
   bool ok = !n->b || fstring_into(I, n->b, &spec);
   if (ok && spec.failed) ok = (td_raise_memory(I), false);
   int conversion = n->op ? n->op : !td_is_nil(n->value) && !n->b ? 'r' : 0;
@@ -390,30 +397,30 @@ static bool format_into(td_interpreter *I, const td_node *n, td_text *text) {
 }
 
 static td_value evaluate_fstring(td_interpreter *I, const td_node *n) {
-  td_text text = { 0 };
+  td_text text = {0};
   if (fstring_into(I, n, &text)) return td_from(td_str_take(I, &text));
   td_text_clear(&text);
   return TD_NIL;
 }
 
 static td_evaluate *const evaluators[TD_NODE_COUNT] = {
-  [TD_NODE_CONSTANT] = evaluate_constant,
-  [TD_NODE_TUPLE] = evaluate_tuple,
-  [TD_NODE_LIST] = evaluate_list,
-  [TD_NODE_SET] = evaluate_set,
-  [TD_NODE_DICT] = evaluate_dict,
-  [TD_NODE_UNARY] = evaluate_unary,
-  [TD_NODE_NOT] = evaluate_not,
-  [TD_NODE_BINARY] = evaluate_binary,
-  [TD_NODE_COMPARE] = evaluate_compare,
-  [TD_NODE_AND] = evaluate_and,
-  [TD_NODE_OR] = evaluate_or,
-  [TD_NODE_CONDITIONAL] = evaluate_conditional,
-  [TD_NODE_ATTRIBUTE] = evaluate_attribute,
-  [TD_NODE_INDEX] = evaluate_index,
-  [TD_NODE_SLICE] = evaluate_slice,
-  [TD_NODE_LAMBDA] = evaluate_lambda,
-  [TD_NODE_FSTRING] = evaluate_fstring,
+    [TD_NODE_CONSTANT] = evaluate_constant,
+    [TD_NODE_TUPLE] = evaluate_tuple,
+    [TD_NODE_LIST] = evaluate_list,
+    [TD_NODE_SET] = evaluate_set,
+    [TD_NODE_DICT] = evaluate_dict,
+    [TD_NODE_UNARY] = evaluate_unary,
+    [TD_NODE_NOT] = evaluate_not,
+    [TD_NODE_BINARY] = evaluate_binary,
+    [TD_NODE_COMPARE] = evaluate_compare,
+    [TD_NODE_AND] = evaluate_and,
+    [TD_NODE_OR] = evaluate_or,
+    [TD_NODE_CONDITIONAL] = evaluate_conditional,
+    [TD_NODE_ATTRIBUTE] = evaluate_attribute,
+    [TD_NODE_INDEX] = evaluate_index,
+    [TD_NODE_SLICE] = evaluate_slice,
+    [TD_NODE_LAMBDA] = evaluate_lambda,
+    [TD_NODE_FSTRING] = evaluate_fstring,
 };
 
 td_evaluate *td_evaluate_choose(const td_node *n) {

@@ -1,7 +1,7 @@
 // Quicker forms of common expressions, chosen by looking at the children: arithmetic and comparison whose operands are
 // locals or constants (read where they are, without a call and without a reference), items of lists and dicts, and
-// attributes of instances, whose place in the instance's dict is remembered in the node. What is not of the expected kind
-// takes the ordinary way.
+// attributes of instances, whose place in the instance's dict is remembered in the node. What is not of the expected
+// kind takes the ordinary way.
 //  1. A local may be borrowed while its expression is evaluated: no statement of its frame runs meanwhile.
 //  2. Members that a kind does not use hold what the quick form needs: a slot in slot, a constant or a slot in value.
 #include "repl/language/core.h"
@@ -39,11 +39,13 @@ static bool operands_bound(td_interpreter *I, const td_node *a, const td_node *b
 
 // ---- arithmetic ----
 
-static __attribute__((noinline)) td_value slow_binary(td_interpreter *I, const td_node *n, td_value a, td_value b, enum operand left, enum operand right) {
+static __attribute__((noinline)) td_value slow_binary(td_interpreter *I, const td_node *n, td_value a, td_value b,
+                                                      enum operand left, enum operand right) {
   td_value result = TD_NIL;
   if (operands_bound(I, n->a, n->b, a, b)) {
     td_mark(I, n);
-    if (left == ANY && n->op == TD_BINARY_ADD && td_is(a, &td_str_type) && td_is(b, &td_str_type)) { // the left text may be grown
+    if (left == ANY && n->op == TD_BINARY_ADD && td_is(a, &td_str_type) &&
+        td_is(b, &td_str_type)) { // the left text may be grown
       result = td_str_append(I, a, b);
       if (!td_is_nil(result)) a = TD_NIL;
     } else {
@@ -117,25 +119,30 @@ INLINE td_value binary(td_interpreter *I, const td_node *n, int op, enum operand
 }
 
 // X(op, left, right)
-#define OPERANDS(X, op) X(op, ANY, ANY) X(op, ANY, LOCAL) X(op, ANY, CONSTANT) X(op, LOCAL, ANY) X(op, LOCAL, LOCAL) X(op, LOCAL, CONSTANT)
-#define BINARIES(X)                                                                                                    \
-  OPERANDS(X, ADD) OPERANDS(X, SUBTRACT) OPERANDS(X, MULTIPLY) OPERANDS(X, DIVIDE) OPERANDS(X, FLOOR_DIVIDE)            \
-  OPERANDS(X, REMAINDER) OPERANDS(X, AND)
+#define OPERANDS(X, op) \
+  X(op, ANY, ANY) X(op, ANY, LOCAL) X(op, ANY, CONSTANT) X(op, LOCAL, ANY) X(op, LOCAL, LOCAL) X(op, LOCAL, CONSTANT)
+#define BINARIES(X)     \
+  OPERANDS(X, ADD)      \
+  OPERANDS(X, SUBTRACT) \
+  OPERANDS(X, MULTIPLY) OPERANDS(X, DIVIDE) OPERANDS(X, FLOOR_DIVIDE) OPERANDS(X, REMAINDER) OPERANDS(X, AND)
 
-#define X(op, left, right)                                                                                             \
-  static td_value binary_##op##_##left##_##right(td_interpreter *I, const td_node *n) { return binary(I, n, TD_BINARY_##op, left, right); }
+#define X(op, left, right)                                                              \
+  static td_value binary_##op##_##left##_##right(td_interpreter *I, const td_node *n) { \
+    return binary(I, n, TD_BINARY_##op, left, right);                                   \
+  }
 BINARIES(X)
 #undef X
 
 static td_evaluate *const binaries[TD_BINARY_COUNT][2][3] = {
 #define X(op, left, right) [TD_BINARY_##op][left][right] = binary_##op##_##left##_##right,
-  BINARIES(X)
+    BINARIES(X)
 #undef X
 };
 
 // ---- comparison ----
 
-static __attribute__((noinline)) td_value slow_compare(td_interpreter *I, const td_node *n, td_value a, td_value b, enum operand left, enum operand right) {
+static __attribute__((noinline)) td_value slow_compare(td_interpreter *I, const td_node *n, td_value a, td_value b,
+                                                       enum operand left, enum operand right) {
   td_value result = TD_NIL;
   if (operands_bound(I, n->a, n->items[0], a, b)) {
     td_mark(I, n);
@@ -155,23 +162,27 @@ INLINE td_value compare(td_interpreter *I, const td_node *n, int comparison, enu
   return slow_compare(I, n, a, b, left, right);
 }
 
-#define COMPARISONS(X)                                                                                                 \
-  OPERANDS(X, EQUAL) OPERANDS(X, NOT_EQUAL) OPERANDS(X, LESS) OPERANDS(X, LESS_EQUAL) OPERANDS(X, GREATER) OPERANDS(X, GREATER_EQUAL)
+#define COMPARISONS(X) \
+  OPERANDS(X, EQUAL)   \
+  OPERANDS(X, NOT_EQUAL) OPERANDS(X, LESS) OPERANDS(X, LESS_EQUAL) OPERANDS(X, GREATER) OPERANDS(X, GREATER_EQUAL)
 
-#define X(op, left, right)                                                                                             \
-  static td_value compare_##op##_##left##_##right(td_interpreter *I, const td_node *n) { return compare(I, n, TD_COMPARE_##op, left, right); }
+#define X(op, left, right)                                                               \
+  static td_value compare_##op##_##left##_##right(td_interpreter *I, const td_node *n) { \
+    return compare(I, n, TD_COMPARE_##op, left, right);                                  \
+  }
 COMPARISONS(X)
 #undef X
 
 static td_evaluate *const comparisons[TD_COMPARE_IN][2][3] = {
 #define X(op, left, right) [TD_COMPARE_##op][left][right] = compare_##op##_##left##_##right,
-  COMPARISONS(X)
+    COMPARISONS(X)
 #undef X
 };
 
 // ---- items ----
 
-static __attribute__((noinline)) td_value slow_item(td_interpreter *I, const td_node *n, td_value v, td_value key, enum operand left, enum operand right) {
+static __attribute__((noinline)) td_value slow_item(td_interpreter *I, const td_node *n, td_value v, td_value key,
+                                                    enum operand left, enum operand right) {
   td_value result = TD_NIL;
   if (operands_bound(I, n->a, n->b, v, key)) {
     td_mark(I, n);
@@ -206,14 +217,14 @@ INLINE td_value item(td_interpreter *I, const td_node *n, enum operand left, enu
   return slow_item(I, n, v, key, left, right);
 }
 
-#define X(op, left, right)                                                                                             \
+#define X(op, left, right) \
   static td_value op##_##left##_##right(td_interpreter *I, const td_node *n) { return item(I, n, left, right); }
 OPERANDS(X, item)
 #undef X
 
 static td_evaluate *const items_of[2][3] = {
 #define X(op, left, right) [left][right] = op##_##left##_##right,
-  OPERANDS(X, item)
+    OPERANDS(X, item)
 #undef X
 };
 
@@ -223,15 +234,16 @@ static td_evaluate *const items_of[2][3] = {
 
 static bool instance_comes_first(td_interpreter *I, const td_node *n, td_class *class) {
   td_value found = td_class_find(I, class, n->name);
-  if (td_is(found, &td_property_type) || (td_is_instance(found) && !td_is_nil(td_special(I, found, I->names->set)))) return false;
+  if (td_is(found, &td_property_type) || (td_is_instance(found) && !td_is_nil(td_special(I, found, I->names->set))))
+    return false;
   td_node *node = (td_node *)n;
-  node->value.tag = (uint64_t)(uintptr_t)class;
+  node->value.tag = (uint64_t)(uintptr_t) class;
   node->value.i = I->core->class_version;
   return true;
 }
 
 INLINE bool is_known(const td_interpreter *I, const td_node *n, const td_class *class) {
-  return n->value.tag == (uint64_t)(uintptr_t)class && n->value.i == (int64_t)I->core->class_version;
+  return n->value.tag == (uint64_t)(uintptr_t) class && n->value.i == (int64_t)I->core->class_version;
 }
 
 INLINE td_entry *own_entry(const td_node *n, const td_dict *dict) {
@@ -311,7 +323,8 @@ static td_evaluate *choose(td_evaluate *const forms[2][3], const td_node *n, con
 td_evaluate *td_fast_choose(const td_node *n) {
   switch (n->kind) {
   case TD_NODE_BINARY: return choose(binaries[n->op], n, n->b);
-  case TD_NODE_COMPARE: return n->count == 1 && n->ops[0] < TD_COMPARE_IN ? choose(comparisons[n->ops[0]], n, n->items[0]) : NULL;
+  case TD_NODE_COMPARE:
+    return n->count == 1 && n->ops[0] < TD_COMPARE_IN ? choose(comparisons[n->ops[0]], n, n->items[0]) : NULL;
   case TD_NODE_INDEX: return choose(items_of, n, n->b);
   case TD_NODE_ATTRIBUTE: return operand_of(n->a) == LOCAL ? attribute_of_local : attribute_of_any;
   default: return NULL;

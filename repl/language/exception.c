@@ -1,5 +1,6 @@
-// Exceptions: making them, and the one in flight. Where an exception arose is noted once, when it is raised (diagnose.h).
-// MemoryError needs no memory: one is made in advance, and its text is written into a place that was kept for it.
+// Exceptions: making them, and the one in flight. Where an exception arose is noted once, when it is raised
+// (diagnose.h). MemoryError needs no memory: one is made in advance, and its text is written into a place that was
+// kept for it.
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static td_value raise_list(td_interpreter *I, const td_node *node, td_class *cla
   if (length >= 0 && (size_t)length < sizeof near) {
     exception = exception_of_text(I, class, near, (size_t)length);
   } else if (length >= 0) {
-    td_text text = { 0 };
+    td_text text = {0};
     td_text_print_list(&text, format, again);
     if (text.failed) td_raise_memory(I);
     else exception = exception_of_text(I, class, text.data, text.length);
@@ -106,8 +107,10 @@ td_value td_raise_value(td_interpreter *I, td_value v) {
     td_unref(made);
     return TD_NIL;
   }
-  if (!td_is(v, &td_exception_type)) return td_raise(I, TD_CLASS_TYPE_ERROR, "exceptions must derive from BaseException");
-  bool again = I->handling.tag == TD_TAG_OBJECT && I->handling.o == v.o; // raised on from its handler: it arose where it did
+  if (!td_is(v, &td_exception_type))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "exceptions must derive from BaseException");
+  bool again =
+      I->handling.tag == TD_TAG_OBJECT && I->handling.o == v.o; // raised on from its handler: it arose where it did
   if (!again) td_report_drop((td_exception *)v.o);
   put_new(I, td_ref(v), I->frame->call);
   return TD_NIL;
@@ -120,7 +123,8 @@ td_value td_raise_memory(td_interpreter *I) {
   td_exception *e = (td_exception *)I->core->memory_error.o;
   td_str *message = td_as_str(td_as_tuple(e->arguments)->items[0]);
   if (message->object.refs == 1) {
-    int length = snprintf(message->data, message->capacity + 1, "out of memory: %lld bytes asked for", (long long)td_memory_failed());
+    int length = snprintf(message->data, message->capacity + 1, "out of memory: %lld bytes asked for",
+                          (long long)td_memory_failed());
     message->length = message->characters = (uint32_t)length;
     message->hash = 0;
   }
@@ -135,12 +139,12 @@ td_value td_raise_memory(td_interpreter *I) {
 static enum td_builtin_class class_of_code(int code) {
   static const char *const classes[] = {
 #define X(name, class) [TD_ERROR_##name] = class,
-    TD_ERRORS(X)
+      TD_ERRORS(X)
 #undef X
   };
   static const char *const names[] = {
 #define X(NAME, text, base) text,
-    TD_BUILTIN_CLASSES(X)
+      TD_BUILTIN_CLASSES(X)
 #undef X
   };
   for (int i = 0; i < TD_CLASS_COUNT; i++)

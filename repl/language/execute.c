@@ -1,5 +1,6 @@
-// Statements: one function for each kind of node. What it returns says how control goes on (td_flow): the next statement,
-// out of or on with a loop, out of the function with frame->returned set, or to a handler with the exception in flight.
+// Statements: one function for each kind of node. What it returns says how control goes on (td_flow): the next
+// statement, out of or on with a loop, out of the function with frame->returned set, or to a handler with the
+// exception in flight.
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
 
@@ -210,9 +211,10 @@ static int execute_definition(td_interpreter *I, const td_node *n) {
 }
 
 static bool add_class_attributes(td_interpreter *I, const td_prototype *p, const td_value *slots, td_dict *attributes) {
-  if (p->doc && !td_dict_set_str(I, attributes, I->names->doc, (td_value){ .tag = TD_TAG_OBJECT, .o = &p->doc->object })) return false;
+  if (p->doc && !td_dict_set_str(I, attributes, I->names->doc, td_borrow(p->doc))) return false;
   for (int32_t i = 0; i < p->slot_count; i++)
-    if (p->slot_names[i] && !td_is_nil(slots[i]) && !td_dict_set_str(I, attributes, p->slot_names[i], slots[i])) return false;
+    if (p->slot_names[i] && !td_is_nil(slots[i]) && !td_dict_set_str(I, attributes, p->slot_names[i], slots[i]))
+      return false;
   return true;
 }
 
@@ -221,7 +223,7 @@ static td_value run_class_body(td_interpreter *I, const td_node *n, td_class *ba
   td_prototype *p = n->prototype;
   td_str *qualified = td_qualified_name(I, p);
   td_dict *attributes = td_dict_new(I);
-  td_frame frame = { .prototype = p, .module = I->frame->module, .slots = slots, .call = p->body, .owner = owner };
+  td_frame frame = {.prototype = p, .module = I->frame->module, .slots = slots, .call = p->body, .owner = owner};
   td_value class = TD_NIL;
   td_mark(I, n);
   td_value done = qualified && attributes ? td_frame_run(I, &frame, slots + p->slot_count) : TD_NIL;
@@ -241,7 +243,8 @@ static td_class *evaluate_base(td_interpreter *I, const td_node *n) { // new ref
   td_value base = n->b->evaluate(I, n->b);
   if (td_is_nil(base)) return NULL;
   if (td_is_class(base)) return td_as_class(base);
-  td_raise_at(I, n->b, TD_CLASS_TYPE_ERROR, "the base of class %s is no class but a '%s' object", n->name->data, td_type_name(I, base));
+  td_raise_at(I, n->b, TD_CLASS_TYPE_ERROR, "the base of class %s is no class but a '%s' object", n->name->data,
+              td_type_name(I, base));
   td_unref(base);
   return NULL;
 }
@@ -285,9 +288,9 @@ static int run_with_body(td_interpreter *I, const td_node *n, int32_t index, td_
 
 // Calls __exit__ with what happened; a true result ends an exception.
 static int leave_with(td_interpreter *I, const td_node *context, td_value leave, int flow) {
-  td_value raised = td_take_raised(I), arguments[3] = { TD_NONE, TD_NONE, TD_NONE };
+  td_value raised = td_take_raised(I), arguments[3] = {TD_NONE, TD_NONE, TD_NONE};
   if (!td_is_nil(raised)) {
-    arguments[0] = (td_value){ .tag = TD_TAG_OBJECT, .o = &td_as_instance(raised)->class->container.object };
+    arguments[0] = (td_value){.tag = TD_TAG_OBJECT, .o = &td_as_instance(raised)->class->container.object};
     arguments[1] = raised;
   }
   td_value handling = I->handling, returned = I->frame->returned;
@@ -323,8 +326,8 @@ static int execute_with_item(td_interpreter *I, const td_node *n, int32_t index)
     td_value entered = td_call_values(I, enter, 0, NULL);
     if (!td_is_nil(entered)) flow = leave_with(I, context, leave, run_with_body(I, n, index, entered));
   } else if (td_is_nil(I->raised)) {
-    td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object does not support the context manager protocol%s", td_type_name(I, manager),
-             td_is_nil(enter) ? "" : " (missed __exit__ method)");
+    td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object does not support the context manager protocol%s",
+             td_type_name(I, manager), td_is_nil(enter) ? "" : " (missed __exit__ method)");
   }
   td_unref(enter);
   td_unref(leave);
@@ -376,7 +379,8 @@ static int handle(td_interpreter *I, const td_node *n) {
 
 // A finally block runs whatever happened; what it does itself replaces that.
 static int run_finally(td_interpreter *I, const td_node *block, int flow) {
-  td_value raised = td_take_raised(I), returned = flow == TD_FLOW_RETURN ? I->frame->returned : TD_NIL, outer = I->handling;
+  td_value raised = td_take_raised(I), returned = flow == TD_FLOW_RETURN ? I->frame->returned : TD_NIL,
+           outer = I->handling;
   if (!td_is_nil(raised)) I->handling = raised;
   int last = execute_block(I, block);
   I->handling = outer;
@@ -445,7 +449,8 @@ static int execute_assert(td_interpreter *I, const td_node *n) {
   td_mark(I, n);
   td_tuple *arguments = td_tuple_new(I, n->b ? 1 : 0);
   if (arguments && n->b) arguments->items[0] = td_ref(message);
-  td_value exception = arguments ? td_exception_new(I, I->classes[TD_CLASS_ASSERTION_ERROR], td_from(arguments)) : TD_NIL;
+  td_value exception =
+      arguments ? td_exception_new(I, I->classes[TD_CLASS_ASSERTION_ERROR], td_from(arguments)) : TD_NIL;
   if (!td_is_nil(exception)) td_raise_value(I, exception);
   td_unref(exception);
   td_unref(td_from(arguments));
@@ -473,29 +478,30 @@ static int execute_command(td_interpreter *I, const td_node *n) {
 }
 
 static td_execute *const executors[TD_NODE_COUNT] = {
-  [TD_NODE_BLOCK] = execute_block,
-  [TD_NODE_EXPRESSION] = execute_expression,
-  [TD_NODE_IF] = execute_if,
-  [TD_NODE_WHILE] = execute_while,
-  [TD_NODE_FOR] = execute_for,
-  [TD_NODE_BREAK] = execute_break,
-  [TD_NODE_CONTINUE] = execute_continue,
-  [TD_NODE_PASS] = execute_nothing,
-  [TD_NODE_RETURN] = execute_return,
-  [TD_NODE_FUNCTION] = execute_definition,
-  [TD_NODE_CLASS] = execute_definition,
-  [TD_NODE_WITH] = execute_with,
-  [TD_NODE_TRY] = execute_try,
-  [TD_NODE_RAISE] = execute_raise,
-  [TD_NODE_ASSERT] = execute_assert,
-  [TD_NODE_DELETE] = execute_delete,
-  [TD_NODE_GLOBAL] = execute_nothing,
-  [TD_NODE_IMPORT] = td_import_execute,
-  [TD_NODE_FROM_IMPORT] = td_from_import_execute,
-  [TD_NODE_COMMAND] = execute_command,
+    [TD_NODE_BLOCK] = execute_block,
+    [TD_NODE_EXPRESSION] = execute_expression,
+    [TD_NODE_IF] = execute_if,
+    [TD_NODE_WHILE] = execute_while,
+    [TD_NODE_FOR] = execute_for,
+    [TD_NODE_BREAK] = execute_break,
+    [TD_NODE_CONTINUE] = execute_continue,
+    [TD_NODE_PASS] = execute_nothing,
+    [TD_NODE_RETURN] = execute_return,
+    [TD_NODE_FUNCTION] = execute_definition,
+    [TD_NODE_CLASS] = execute_definition,
+    [TD_NODE_WITH] = execute_with,
+    [TD_NODE_TRY] = execute_try,
+    [TD_NODE_RAISE] = execute_raise,
+    [TD_NODE_ASSERT] = execute_assert,
+    [TD_NODE_DELETE] = execute_delete,
+    [TD_NODE_GLOBAL] = execute_nothing,
+    [TD_NODE_IMPORT] = td_import_execute,
+    [TD_NODE_FROM_IMPORT] = td_from_import_execute,
+    [TD_NODE_COMMAND] = execute_command,
 };
 
 td_execute *td_execute_choose(const td_node *n) {
-  if (n->kind == TD_NODE_ASSIGN || n->kind == TD_NODE_AUGMENT || n->kind == TD_NODE_ANNOTATED) return td_assign_choose(n);
+  if (n->kind == TD_NODE_ASSIGN || n->kind == TD_NODE_AUGMENT || n->kind == TD_NODE_ANNOTATED)
+    return td_assign_choose(n);
   return executors[n->kind];
 }

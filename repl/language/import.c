@@ -1,14 +1,12 @@
-// import: a script NAME.deck beside the importing one, then in the current folder, then a builtin module, then a deck of the
-// library. A module is in the table of imported ones before it runs, so modules that import each other find what the
-// other has defined so far, as in Python.
+// import: a script NAME.deck beside the importing one, then in the current folder, then a builtin module, then a deck
+// of the library. A module is in the table of imported ones before it runs, so modules that import each other find
+// what the other has defined so far, as in Python.
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/base/file.h"
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
-
-static td_value object_value(void *object) { return (td_value){ .tag = TD_TAG_OBJECT, .o = object }; } // no reference is added
 
 enum { SCRIPT_LIMIT = 64 << 20 };
 
@@ -35,7 +33,8 @@ static td_value find_loaded(td_interpreter *I, const char *path) { // borrowed
 static bool note_loaded(td_interpreter *I, const char *path, td_value module) { // NIL: forget it
   td_str *key = td_str_intern(I, path, strlen(path));
   if (!key) return false;
-  bool ok = td_is_nil(module) ? td_dict_remove(I, I->modules, object_value(key)) >= 0 : td_dict_set_str(I, I->modules, key, module);
+  bool ok = td_is_nil(module) ? td_dict_remove(I, I->modules, td_borrow(key)) >= 0
+                              : td_dict_set_str(I, I->modules, key, module);
   td_unref(td_from(key));
   return ok;
 }
@@ -51,11 +50,13 @@ static td_value run_file(td_interpreter *I, const char *path, const char *name) 
   if (td_file_read(I->context, path, SCRIPT_LIMIT, &bytes, &size) != TD_OK) return td_raise_engine(I);
   td_module *module = td_module_new(I, name + strspn(name, "."));
   td_value result = TD_NIL;
-  if (module && td_module_put(I, module, I->names->file, td_from(td_str_from(I, path))) && note_loaded(I, path, td_from(module))) {
+  if (module && td_module_put(I, module, I->names->file, td_from(td_str_from(I, path))) &&
+      note_loaded(I, path, td_from(module))) {
     const char *slash = strrchr(path, '/');
-    td_text folder = { 0 };
+    td_text folder = {0};
     if (slash) td_text_add_bytes(&folder, path, (size_t)(slash - path) + (slash == path));
-    if (td_run_module(I, module, bytes, size, path, folder.data ? folder.data : "") == TD_RUN_DONE) result = td_ref(td_from(module));
+    if (td_run_module(I, module, bytes, size, path, folder.data ? folder.data : "") == TD_RUN_DONE)
+      result = td_ref(td_from(module));
     td_text_clear(&folder);
     if (td_is_nil(result)) {
       td_value raised = td_take_raised(I);
@@ -70,7 +71,7 @@ static td_value run_file(td_interpreter *I, const char *path, const char *name) 
 
 // NIL without exception: there is no such file.
 static td_value load_from(td_interpreter *I, const char *folder, const char *name) {
-  td_text path = { 0 };
+  td_text path = {0};
   td_value module = TD_NIL;
   if (path_of(I, &path, folder, name, ".deck")) {
     module = td_ref(find_loaded(I, path.data));
@@ -82,18 +83,19 @@ static td_value load_from(td_interpreter *I, const char *folder, const char *nam
 
 static td_value load_builtin(td_interpreter *I, const char *name) {
   for (int32_t i = 0; i < I->core->module_count; i++)
-    if (strcmp(I->core->modules[i]->name->data, name) == 0) return td_ref(object_value(I->core->modules[i]));
+    if (strcmp(I->core->modules[i]->name->data, name) == 0) return td_ref(td_borrow(I->core->modules[i]));
   int deck = td_deck_find(I, name);
   td_module *module = deck >= 0 ? td_deck_load(I, deck) : NULL;
-  return module ? td_ref(object_value(module)) : TD_NIL;
+  return module ? td_ref(td_borrow(module)) : TD_NIL;
 }
 
 static void add_hint(td_interpreter *I, const char *name) {
-  static const char *const built_in[] = { "numpy", "torch", "tensorflow", "jax", "keras", "scipy", "pandas", "sklearn" };
+  static const char *const built_in[] = {"numpy", "torch", "tensorflow", "jax", "keras", "scipy", "pandas", "sklearn"};
   size_t length = strcspn(name, ".");
   for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++) {
     if (strlen(built_in[i]) != length || strncmp(name, built_in[i], length) != 0) continue;
-    td_raise_hint(I, "tensors, their functions and layers are built in: write tensor([1., 2.]), exp(x), Dense(10) without an import");
+    td_raise_hint(I, "tensors, their functions and layers are built in: write tensor([1., 2.]), exp(x), Dense(10) "
+                     "without an import");
     return;
   }
   td_raise_hint(I, "looked for %s.deck beside the script, in the current folder and in the library", name);
@@ -108,7 +110,7 @@ static const char *folder_of(const td_interpreter *I, const td_node *node) {
 static td_value load_package(td_interpreter *I, const char *name, const td_node *node) {
   td_value module = load_from(I, folder_of(I, node), name);
   if (!td_is_nil(module) || !td_is_nil(I->raised)) return module;
-  td_text key = { 0 };
+  td_text key = {0};
   td_text_print(&key, "package %s/%s", folder_of(I, node), name);
   if (key.failed) return td_raise_memory(I);
   module = td_ref(find_loaded(I, key.data));
@@ -122,7 +124,7 @@ static td_value load_package(td_interpreter *I, const char *name, const td_node 
 }
 
 static bool is_folder(td_interpreter *I, const char *folder, const char *name) {
-  td_text path = { 0 };
+  td_text path = {0};
   bool found = path_of(I, &path, folder, name, "/") && td_file_exists(path.data);
   td_text_clear(&path);
   return found;
@@ -147,7 +149,7 @@ td_value td_module_load(td_interpreter *I, const char *name, const td_node *node
 // Loads a, a.b, a.b.c and puts each into the one before; gives the first.
 static td_value load_chain(td_interpreter *I, const char *name, const td_node *node) {
   td_value first = TD_NIL, previous = TD_NIL;
-  td_text part = { 0 };
+  td_text part = {0};
   for (size_t length = 0;; length++) {
     length += strcspn(name + length, ".");
     part.length = 0;
@@ -158,7 +160,8 @@ static td_value load_chain(td_interpreter *I, const char *name, const td_node *n
     }
     bool last = !name[length];
     td_value module = last ? td_module_load(I, part.data, node) : load_package(I, part.data, node);
-    bool ok = !td_is_nil(module) && (td_is_nil(previous) || td_module_set(I, (td_module *)previous.o, last_part(part.data), td_ref(module)));
+    bool ok = !td_is_nil(module) &&
+              (td_is_nil(previous) || td_module_set(I, (td_module *)previous.o, last_part(part.data), td_ref(module)));
     if (td_is_nil(first)) first = td_ref(module);
     td_unref(previous);
     previous = module;
@@ -201,7 +204,7 @@ static void raise_no_name(td_interpreter *I, td_value module, td_str *name) {
 static td_value import_name(td_interpreter *I, const td_node *n, td_value module, td_str *name) {
   td_value found = td_module_attribute(I, (td_module *)module.o, name);
   if (!td_is_nil(found) || !td_is_nil(I->raised)) return found;
-  td_text path = { 0 };
+  td_text path = {0};
   const char *parent = td_as_str(n->value)->data;
   td_text_print(&path, "%s%s%s", parent, parent[strlen(parent) - 1] == '.' ? "" : ".", name->data);
   if (!path.failed) found = load_from(I, folder_of(I, n), path.data);

@@ -1,13 +1,11 @@
-// The interpreter's life: what it is made of, in an order in which each part has what it needs, and how all of it goes. An
-// interpreter whose making failed is taken apart by the same function as a whole one.
+// The interpreter's life: what it is made of, in an order in which each part has what it needs, and how all of it
+// goes. An interpreter whose making failed is taken apart by the same function as a whole one.
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
 #include "repl/language/tensors.h"
-
-static td_value object_value(void *object) { return (td_value){ .tag = TD_TAG_OBJECT, .o = object }; } // no reference is added
 
 // ---- names ----
 
@@ -79,11 +77,13 @@ static bool make_memory_error(td_interpreter *I) {
 
 static bool define_classes(td_interpreter *I) {
   for (int i = 0; i < TD_CLASS_COUNT; i++)
-    if (!td_builtin_define(I, I->classes[i]->name->data, td_ref(object_value(I->classes[i])))) return false;
-  return td_builtin_define(I, "NotImplemented", td_ref(td_not_implemented)) && td_builtin_define(I, "Ellipsis", td_ref(td_ellipsis));
+    if (!td_builtin_define(I, I->classes[i]->name->data, td_ref(td_borrow(I->classes[i])))) return false;
+  return td_builtin_define(I, "NotImplemented", td_ref(td_not_implemented)) &&
+         td_builtin_define(I, "Ellipsis", td_ref(td_ellipsis));
 }
 
-static void describe(void *owner, td_place place, char *buffer, int size) { // "line 3" at the prompt, "train.deck:14" in a script
+static void describe(void *owner, td_place place, char *buffer,
+                     int size) { // "line 3" at the prompt, "train.deck:14" in a script
   const td_interpreter *I = owner;
   const td_script *script = td_source_find(&I->sources, place);
   int line = 0, column = 0;
@@ -111,9 +111,10 @@ static bool make_modules(td_interpreter *I) {
 }
 
 static bool make_all(td_interpreter *I, int threads) {
-  return make_core(I) && make_context(I, threads) && td_names_make(I) && td_classes_make(I) && (I->modules = td_dict_new(I)) &&
-         (I->results = td_dict_new(I)) && (I->core->no_keywords = td_dict_new(I)) && make_memory_error(I) && make_modules(I) && define_classes(I) &&
-         td_core_register(I) && td_builtins_register(I) && td_tensors_register(I);
+  return make_core(I) && make_context(I, threads) && td_names_make(I) && td_classes_make(I) &&
+         (I->modules = td_dict_new(I)) && (I->results = td_dict_new(I)) && (I->core->no_keywords = td_dict_new(I)) &&
+         make_memory_error(I) && make_modules(I) && define_classes(I) && td_core_register(I) &&
+         td_builtins_register(I) && td_tensors_register(I);
 }
 
 td_interpreter *td_interpreter_new(int threads) {
@@ -136,7 +137,7 @@ static void drop_type_entry(td_type_entry *entry) {
 static void drop_lookups(struct td_core *core) {
   for (int i = 0; i < TD_LOOKUPS; i++) {
     td_unref(td_from(core->lookups[i].name));
-    core->lookups[i] = (td_lookup){ 0 };
+    core->lookups[i] = (td_lookup){0};
   }
 }
 

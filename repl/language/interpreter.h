@@ -99,6 +99,7 @@ td_value td_raise_value(td_interpreter *, td_value exception);    // an instance
 td_value td_raise_engine(td_interpreter *);                       // turns context->error into an exception (operands, hint kept) and clears it
 td_value td_raise_memory(td_interpreter *);                       // needs no memory itself
 void td_clear_raised(td_interpreter *);
+bool td_raised_is(td_interpreter *, enum td_builtin_class class);  // an exception of the class, or of one under it, is in flight
 // Called at statements, back edges and by long builtins: true: KeyboardInterrupt was raised.
 bool td_interrupted_slow(td_interpreter *);
 static inline bool td_interrupted(td_interpreter *I) {

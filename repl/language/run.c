@@ -1,5 +1,6 @@
-// Running a text: parse, resolve, execute, and tell the faces about it in events. Output of the running code is sent on line by
-// line (whoever queues events may join them); what is left goes out where a statement of the top level ends.
+// Running a text: parse, resolve, execute, and tell the faces about it in events. Output of the running code is sent
+// on line by line (whoever queues events may join them); what is left goes out where a statement of the top level
+// ends.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +40,11 @@ enum { OUTPUT_BATCH = 16 << 10 };
 
 static void send_output(td_interpreter *I, size_t length) {
   td_text *output = &I->core->output;
-  td_event event = { .kind = TD_EVENT_OUTPUT, .cell = I->cell, .stream = I->core->output_stream, .text = output->data, .length = length };
+  td_event event = {.kind = TD_EVENT_OUTPUT,
+                    .cell = I->cell,
+                    .stream = I->core->output_stream,
+                    .text = output->data,
+                    .length = length};
   char after = output->data[length];
   output->data[length] = 0;
   emit(I, &event);
@@ -59,7 +64,7 @@ static void output_piece(td_interpreter *I, int stream, const char *bytes, size_
   td_text_add_bytes(output, bytes, length);
   if (output->failed) { // no memory to gather: what is there goes out, then these bytes
     td_output_flush(I);
-    td_event event = { .kind = TD_EVENT_OUTPUT, .cell = I->cell, .stream = stream, .text = bytes, .length = length };
+    td_event event = {.kind = TD_EVENT_OUTPUT, .cell = I->cell, .stream = stream, .text = bytes, .length = length};
     emit(I, &event);
     return;
   }
@@ -91,21 +96,28 @@ void td_warn(td_interpreter *I, const char *message) {
   td_place place = own_place(I);
   td_output_flush(I);
   if (place) td_place_describe(I->context, place, text, sizeof text);
-  td_event event = { .kind = TD_EVENT_WARNING, .cell = I->cell, .text = message, .length = strlen(message), .detail = text };
+  td_event event = {
+      .kind = TD_EVENT_WARNING, .cell = I->cell, .text = message, .length = strlen(message), .detail = text};
   emit(I, &event);
 }
 
 static void emit_error(td_interpreter *I, td_text *text, td_place place) {
   if (text->failed || !text->data) {
     td_text_clear(text);
-    td_event event = { .kind = TD_EVENT_ERROR, .cell = I->cell, .text = "error: out of memory\n", .length = 21, .detail = "error: out of memory" };
+    td_event event = {.kind = TD_EVENT_ERROR,
+                      .cell = I->cell,
+                      .text = "error: out of memory\n",
+                      .length = 21,
+                      .detail = "error: out of memory"};
     emit(I, &event);
     return;
   }
   size_t first = strcspn(text->data, "\n");
   char line_text[400];
-  snprintf(line_text, sizeof line_text, "%.*s", (int)(first < sizeof line_text ? first : sizeof line_text - 1), text->data);
-  td_event event = { .kind = TD_EVENT_ERROR, .cell = I->cell, .text = text->data, .length = text->length, .detail = line_text };
+  snprintf(line_text, sizeof line_text, "%.*s", (int)(first < sizeof line_text ? first : sizeof line_text - 1),
+           text->data);
+  td_event event = {
+      .kind = TD_EVENT_ERROR, .cell = I->cell, .text = text->data, .length = text->length, .detail = line_text};
   const td_script *script = td_source_find(&I->sources, place);
   if (script) {
     event.name = script->name;
@@ -115,7 +127,7 @@ static void emit_error(td_interpreter *I, td_text *text, td_place place) {
 }
 
 static void emit_exception(td_interpreter *I, td_value exception) {
-  td_text text = { 0 };
+  td_text text = {0};
   td_diagnose(I, exception, &text);
   td_clear_raised(I);
   const td_report *report = ((td_exception *)exception.o)->report;
@@ -124,10 +136,11 @@ static void emit_exception(td_interpreter *I, td_value exception) {
 }
 
 static void emit_value(td_interpreter *I, td_value v) {
-  td_text text = { 0 };
+  td_text text = {0};
   if (td_repr(I, v, &text) && !text.failed) {
     td_output_flush(I);
-    td_event event = { .kind = TD_EVENT_VALUE, .cell = I->cell, .text = text.data ? text.data : "", .length = text.length };
+    td_event event = {
+        .kind = TD_EVENT_VALUE, .cell = I->cell, .text = text.data ? text.data : "", .length = text.length};
     emit(I, &event);
   } else if (td_is_nil(I->raised)) {
     td_raise_memory(I);
@@ -145,7 +158,8 @@ typedef struct run {
   td_parse_result parsed;
 } run;
 
-static void run_prepare(td_interpreter *I, run *r, td_module *module, const char *text, size_t length, const char *name, const char *folder) {
+static void run_prepare(td_interpreter *I, run *r, td_module *module, const char *text, size_t length, const char *name,
+                        const char *folder) {
   td_node *tree;
   r->parsed = TD_PARSE_MEMORY;
   r->arena = td_arena_new();
@@ -186,7 +200,8 @@ static int run_statement(td_interpreter *I, const td_node *n, td_module *module,
   int flow;
   if (td_interrupted(I)) return TD_FLOW_ERROR;
   if (echo && n->kind == TD_NODE_EXPRESSION) flow = show_value(I, n, module, n->a->evaluate(I, n->a));
-  else if (echo && n->kind == TD_NODE_COMMAND && I->command) flow = (td_mark(I, n), show_value(I, n, module, I->command(I, (char)n->op, td_as_str(n->value)->data)));
+  else if (echo && n->kind == TD_NODE_COMMAND && I->command)
+    flow = (td_mark(I, n), show_value(I, n, module, I->command(I, (char)n->op, td_as_str(n->value)->data)));
   else flow = n->execute(I, n);
   if (I->core->output.length) td_output_flush(I);
   return flow;
@@ -198,7 +213,7 @@ static bool run_tree(td_interpreter *I, td_module *module, td_prototype *p, cons
   if (!td_stack_room(I, p->slot_count)) return false;
   for (int32_t i = 0; i < p->slot_count; i++) slots[i] = TD_NIL;
   td_frame *caller = I->frame;
-  td_frame frame = { .caller = caller, .prototype = p, .module = module, .slots = slots, .call = p->body };
+  td_frame frame = {.caller = caller, .prototype = p, .module = module, .slots = slots, .call = p->body};
   bool ok = td_frame_open(I, p, slots, NULL);
   I->frame = &frame;
   I->slots = slots;
@@ -225,8 +240,9 @@ static void raise_syntax(td_interpreter *I, const run *r) {
   snprintf(report->hint, sizeof report->hint, "%s", r->diagnostic.hint);
 }
 
-td_run_result td_run_module(td_interpreter *I, td_module *module, const char *text, size_t length, const char *name, const char *folder) {
-  run r = { 0 };
+td_run_result td_run_module(td_interpreter *I, td_module *module, const char *text, size_t length, const char *name,
+                            const char *folder) {
+  run r = {0};
   run_prepare(I, &r, module, text, length, name, folder);
   bool ok = false;
   if (r.parsed == TD_PARSED) ok = run_tree(I, module, r.prototype, NULL);
@@ -241,7 +257,7 @@ static int exit_code_of(td_interpreter *I, td_value exception) { // of SystemExi
   td_value code = arguments->count ? arguments->items[0] : TD_NONE;
   if (td_is_none(code)) return 0;
   if (code.tag == TD_TAG_INT || code.tag == TD_TAG_BOOL) return (int)(code.i & 0xff);
-  td_text text = { 0 };
+  td_text text = {0};
   if (td_print(I, code, &text)) {
     td_text_add_char(&text, '\n');
     if (text.data) td_output(I, 2, text.data, text.length);
@@ -273,7 +289,7 @@ static td_run_result finish_unparsed(td_interpreter *I, const run *r) {
     if (td_is_nil(I->raised)) td_raise_memory(I);
     return finish_exception(I);
   }
-  td_text text = { 0 };
+  td_text text = {0};
   td_diagnose_syntax(r->script, &r->diagnostic, &text);
   emit_error(I, &text, (td_place)r->script->id << 32 | r->diagnostic.span.begin);
   td_text_clear(&text);
@@ -293,20 +309,24 @@ static td_run_result run_text(td_interpreter *I, td_module *module, const run *r
   return ok ? TD_RUN_DONE : finish_exception(I);
 }
 
-td_run_result td_run(td_interpreter *I, td_module *module, const char *text, size_t length, const td_run_options *options) {
-  run r = { 0 };
+td_run_result td_run(td_interpreter *I, td_module *module, const char *text, size_t length,
+                     const td_run_options *options) {
+  run r = {0};
   int32_t outer = I->cell;
   double begin = seconds_now();
   if (I->frame == &I->core->root) td_stack_limit_find(I);
   I->cell = options->cell;
-  td_event started = { .kind = TD_EVENT_CELL_STARTED, .cell = I->cell, .text = text, .length = length };
+  td_event started = {.kind = TD_EVENT_CELL_STARTED, .cell = I->cell, .text = text, .length = length};
   emit(I, &started);
   run_prepare(I, &r, module, text, length, options->name, options->folder);
   if (r.script) r.script->line_base = options->line;
   td_run_result result = run_text(I, module, &r, options);
   if (r.arena) td_arena_unref(r.arena);
-  td_event finished = { .kind = TD_EVENT_CELL_FINISHED, .cell = I->cell, .seconds = seconds_now() - begin, .status = (int32_t)result,
-                        .total = result == TD_RUN_EXIT ? I->core->exit_code : 0 };
+  td_event finished = {.kind = TD_EVENT_CELL_FINISHED,
+                       .cell = I->cell,
+                       .seconds = seconds_now() - begin,
+                       .status = (int32_t)result,
+                       .total = result == TD_RUN_EXIT ? I->core->exit_code : 0};
   emit(I, &finished);
   I->cell = outer;
   return result;

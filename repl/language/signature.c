@@ -1,5 +1,5 @@
-// How arguments meet parameters: signatures of builtins are parsed from their text, those of functions are views of their
-// prototype, and one binder serves both, with Python's messages for calls that don't fit.
+// How arguments meet parameters: signatures of builtins are parsed from their text, those of functions are views of
+// their prototype, and one binder serves both, with Python's messages for calls that don't fit.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct reader {
   td_interpreter *interpreter;
   const char *at;
   td_signature *signature;
-  int32_t count;            // parameters so far, * and ** not counted
+  int32_t count; // parameters so far, * and ** not counted
   bool keyword_only, failed;
 } reader;
 
@@ -86,7 +86,8 @@ static void read_parameter(reader *r) {
     return;
   }
   int32_t index = r->count++;
-  if (r->keyword_only && s->star) s->names[index + 1] = s->names[index]; // the name of *args stands after the keyword-only ones
+  if (r->keyword_only && s->star)
+    s->names[index + 1] = s->names[index]; // the name of *args stands after the keyword-only ones
   *(r->keyword_only ? &s->keyword_only : &s->positional) += 1;
   s->names[index] = name;
   skip_spaces(r);
@@ -138,7 +139,7 @@ static bool keep_signature(td_interpreter *I, td_signature *s) {
 }
 
 td_signature *td_signature_parse(td_interpreter *I, const char *text) {
-  reader r = { .interpreter = I, .at = strchr(text, '(') };
+  reader r = {.interpreter = I, .at = strchr(text, '(')};
   r.at = r.at ? r.at + 1 : text;
   r.signature = signature_new(count_parameters(r.at));
   if (!r.signature || !r.signature->names || !r.signature->fallbacks || !r.signature->optional) r.failed = true;
@@ -179,7 +180,7 @@ td_signature *td_signature_of_row(td_interpreter *I, const td_method *row) {
   if (found->row) return found->signature;
   td_signature *signature = td_signature_parse(I, row->signature);
   if (!signature) return NULL;
-  *found = (td_row_signature){ .row = row, .signature = signature };
+  *found = (td_row_signature){.row = row, .signature = signature};
   core->row_count++;
   return signature;
 }
@@ -203,11 +204,13 @@ static bool is_missing(const td_signature *s, const td_value *slots, int32_t i) 
 }
 
 // Raises for the parameters of a kind that got no value, if there are any.
-static bool check_missing(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_value *slots, bool keyword_only) {
-  int32_t begin = keyword_only ? s->positional : 0, end = s->positional + (keyword_only ? s->keyword_only : 0), total = 0;
+static bool check_missing(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_value *slots,
+                          bool keyword_only) {
+  int32_t begin = keyword_only ? s->positional : 0, end = s->positional + (keyword_only ? s->keyword_only : 0),
+          total = 0;
   for (int32_t i = begin; i < end; i++) total += is_missing(s, slots, i);
   if (!total) return true;
-  td_text text = { 0 };
+  td_text text = {0};
   bool *missing = td_memory_new_zero((size_t)end);
   for (int32_t i = begin; missing && i < end; i++) missing[i] = is_missing(s, slots, i);
   if (missing) add_names(&text, s->names, missing, begin, end, total);
@@ -218,7 +221,8 @@ static bool check_missing(td_interpreter *I, const td_callee *callee, const td_s
   return false;
 }
 
-static void raise_too_many(td_interpreter *I, const td_callee *callee, const td_signature *s, int32_t given, int32_t keyword_only_given) {
+static void raise_too_many(td_interpreter *I, const td_callee *callee, const td_signature *s, int32_t given,
+                           int32_t keyword_only_given) {
   int32_t takes = s->positional;
   char expected[48], extra[80] = "";
   bool plural = takes != 1;
@@ -229,17 +233,17 @@ static void raise_too_many(td_interpreter *I, const td_callee *callee, const td_
     snprintf(expected, sizeof expected, "%d", takes);
   }
   if (keyword_only_given)
-    snprintf(extra, sizeof extra, " positional argument%s (and %d keyword-only argument%s)", given == 1 ? "" : "s", keyword_only_given,
-             keyword_only_given == 1 ? "" : "s");
-  td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() takes %s positional argument%s but %d%s %s given", TD_CALLEE(callee), expected, plural ? "s" : "", given,
-           extra, given == 1 && !keyword_only_given ? "was" : "were");
+    snprintf(extra, sizeof extra, " positional argument%s (and %d keyword-only argument%s)", given == 1 ? "" : "s",
+             keyword_only_given, keyword_only_given == 1 ? "" : "s");
+  td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() takes %s positional argument%s but %d%s %s given", TD_CALLEE(callee),
+           expected, plural ? "s" : "", given, extra, given == 1 && !keyword_only_given ? "was" : "were");
 }
 
 static void keyword_hint(td_interpreter *I, const td_signature *s, const td_str *keyword) {
   td_value raised = td_take_raised(I);
   td_list *names = td_list_new(I, 8);
   for (int32_t i = 0; names && i < s->positional + s->keyword_only; i++)
-    td_list_append(I, names, (td_value){ .tag = TD_TAG_OBJECT, .o = &s->names[i]->object });
+    td_list_append(I, names, td_borrow(s->names[i]));
   const char *near = names ? td_suggest(keyword->data, names) : NULL;
   td_clear_raised(I);
   td_put_raised(I, raised);
@@ -261,15 +265,18 @@ static int32_t find_parameter(const td_signature *s, const td_str *keyword) {
 static bool raise_keyword(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_str *keyword) {
   for (int32_t i = 0; i < s->positional_only; i++) {
     if (!td_str_equal(s->names[i], keyword)) continue;
-    td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() got some positional-only arguments passed as keyword arguments: '%s'", TD_CALLEE(callee), keyword->data);
+    td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() got some positional-only arguments passed as keyword arguments: '%s'",
+             TD_CALLEE(callee), keyword->data);
     return false;
   }
-  td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() got an unexpected keyword argument '%s'", TD_CALLEE(callee), keyword->data);
+  td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() got an unexpected keyword argument '%s'", TD_CALLEE(callee),
+           keyword->data);
   keyword_hint(I, s, keyword);
   return false;
 }
 
-static bool bind_keywords(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_arguments *a, td_value *slots) {
+static bool bind_keywords(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_arguments *a,
+                          td_value *slots) {
   td_dict *rest = s->double_star ? td_as_dict(slots[s->positional + s->keyword_only + s->star]) : NULL;
   for (int32_t k = 0; k < a->keyword_count; k++) {
     td_str *keyword = a->keywords[k];
@@ -279,7 +286,8 @@ static bool bind_keywords(td_interpreter *I, const td_callee *callee, const td_s
       if (!rest) return raise_keyword(I, callee, s, keyword);
       if (!td_dict_set_str(I, rest, keyword, value)) return false;
     } else if (!td_is_nil(slots[i])) {
-      td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() got multiple values for argument '%s'", TD_CALLEE(callee), keyword->data);
+      td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() got multiple values for argument '%s'", TD_CALLEE(callee),
+               keyword->data);
       return false;
     } else {
       slots[i] = td_ref(value);
@@ -294,7 +302,8 @@ static int32_t keyword_only_given(const td_signature *s, const td_arguments *a) 
   return given;
 }
 
-static bool bind_positional(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_arguments *a, td_value *slots) {
+static bool bind_positional(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_arguments *a,
+                            td_value *slots) {
   int32_t direct = a->count < s->positional ? a->count : s->positional;
   for (int32_t i = 0; i < direct; i++) slots[i] = td_ref(a->values[i]);
   td_value *after = slots + s->positional + s->keyword_only;
@@ -311,7 +320,8 @@ static bool bind_positional(td_interpreter *I, const td_callee *callee, const td
   return !s->double_star || !td_is_nil(*after);
 }
 
-bool td_bind_callee(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_arguments *a, td_value *slots) {
+bool td_bind_callee(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_arguments *a,
+                    td_value *slots) {
   int32_t count = s->positional + s->keyword_only, total = count + s->star + s->double_star;
   for (int32_t i = 0; i < total; i++) slots[i] = TD_NIL;
   bool ok = bind_positional(I, callee, s, a, slots) && bind_keywords(I, callee, s, a, slots) &&
@@ -326,5 +336,5 @@ bool td_bind_callee(td_interpreter *I, const td_callee *callee, const td_signatu
 }
 
 bool td_bind(td_interpreter *I, const char *callee, const td_signature *s, const td_arguments *a, td_value *slots) {
-  return td_bind_callee(I, &(td_callee){ NULL, callee }, s, a, slots);
+  return td_bind_callee(I, &(td_callee){NULL, callee}, s, a, slots);
 }

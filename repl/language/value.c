@@ -1,18 +1,19 @@
 // Values in general: how objects are made and released, and the operations that dispatch over tags and type records.
-// Numbers are handled first, without a record; objects ask their type. What raises leaves the exception in the interpreter.
+// Numbers are handled first, without a record; objects ask their type. What raises leaves the exception in the
+// interpreter.
 #include "repl/language/core.h"
 
 static const char *const operators[] = {
 #define X(NAME, spelling, method) spelling,
     TD_OPERATORS(X)
 #undef X
-        "-", "+", "~"
-};
+        "-",
+    "+", "~"};
 
 const char *td_operator_spelling(int op) { return operators[op]; }
 
 const char *td_comparison_spelling(int comparison) {
-  static const char *const spellings[] = { "==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not" };
+  static const char *const spellings[] = {"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"};
   return spellings[comparison];
 }
 
@@ -35,7 +36,7 @@ td_value td_number_binary(td_interpreter *I, int op, td_value a, td_value b) { r
 static _Thread_local struct {
   int depth;
   td_container *waiting;
-  int64_t live;             // containers made less containers released, on this thread
+  int64_t live; // containers made less containers released, on this thread
 } releasing;
 enum { RELEASE_DEPTH = 40 };
 
@@ -44,12 +45,12 @@ static bool sentinel_repr(td_interpreter *I, td_value v, td_text *text) {
   td_text_add(text, v.o->type == &td_ellipsis_type ? "Ellipsis" : "NotImplemented");
   return true;
 }
-const td_type td_ellipsis_type = { .name = "ellipsis", .repr = sentinel_repr };
-const td_type td_not_implemented_type = { .name = "NotImplementedType", .repr = sentinel_repr };
-static td_object ellipsis_object = { .refs = 1u << 30, .type = &td_ellipsis_type };
-static td_object not_implemented_object = { .refs = 1u << 30, .type = &td_not_implemented_type };
-const td_value td_ellipsis = { .tag = TD_TAG_OBJECT, .o = &ellipsis_object };
-const td_value td_not_implemented = { .tag = TD_TAG_OBJECT, .o = &not_implemented_object };
+const td_type td_ellipsis_type = {.name = "ellipsis", .repr = sentinel_repr};
+const td_type td_not_implemented_type = {.name = "NotImplementedType", .repr = sentinel_repr};
+static td_object ellipsis_object = {.refs = 1u << 30, .type = &td_ellipsis_type};
+static td_object not_implemented_object = {.refs = 1u << 30, .type = &td_not_implemented_type};
+const td_value td_ellipsis = {.tag = TD_TAG_OBJECT, .o = &ellipsis_object};
+const td_value td_not_implemented = {.tag = TD_TAG_OBJECT, .o = &not_implemented_object};
 
 static void link_container(td_interpreter *I, td_container *container) {
   td_container *head = &I->containers;
@@ -144,8 +145,8 @@ static td_value compare_identity(td_interpreter *I, int comparison, td_value a, 
   bool same = a.tag == b.tag && a.i == b.i;
   if (comparison == TD_COMPARE_EQUAL) return td_bool(same);
   if (comparison == TD_COMPARE_NOT_EQUAL) return td_bool(!same);
-  return td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' not supported between instances of '%s' and '%s'", td_comparison_spelling(comparison),
-                  td_type_name(I, a), td_type_name(I, b));
+  return td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' not supported between instances of '%s' and '%s'",
+                  td_comparison_spelling(comparison), td_type_name(I, a), td_type_name(I, b));
 }
 
 // The right operand is asked first when its class is a subclass of the left one's.
@@ -164,7 +165,8 @@ td_value td_compare(td_interpreter *I, int comparison, td_value a, td_value b) {
     bool swapped = (turn == 1) != swap;
     const td_type *type = swapped ? right : left;
     if (!type->compare) continue;
-    td_value result = swapped ? type->compare(I, td_comparison_swapped(comparison), b, a) : type->compare(I, comparison, a, b);
+    td_value result =
+        swapped ? type->compare(I, td_comparison_swapped(comparison), b, a) : type->compare(I, comparison, a, b);
     if (!td_is_not_implemented(result)) return result;
     td_unref(result);
   }
@@ -211,8 +213,8 @@ bool td_hash(td_interpreter *I, td_value v, uint64_t *hash) {
 
 static td_value binary_unsupported(td_interpreter *I, int op, td_value a, td_value b, const char *suffix) {
   bool power = op == TD_BINARY_POWER && !*suffix;
-  td_raise(I, TD_CLASS_TYPE_ERROR, "unsupported operand type(s) for %s%s: '%s' and '%s'", power ? "** or pow()" : td_operator_spelling(op),
-           suffix, td_type_name(I, a), td_type_name(I, b));
+  td_raise(I, TD_CLASS_TYPE_ERROR, "unsupported operand type(s) for %s%s: '%s' and '%s'",
+           power ? "** or pow()" : td_operator_spelling(op), suffix, td_type_name(I, a), td_type_name(I, b));
   if (op == TD_BINARY_ADD && (td_is(a, &td_str_type) != td_is(b, &td_str_type)))
     td_raise_hint(I, "str() makes text of a value; an f-string joins both: f\"{...}\"");
   return TD_NIL;
@@ -230,7 +232,9 @@ static td_value binary_ask(td_interpreter *I, int op, td_value a, td_value b) {
   return right->binary && right != left ? right->binary(I, op, a, b) : td_ref(TD_NOT_IMPLEMENTED);
 }
 
-static bool is_sequence(td_value v) { return td_is(v, &td_str_type) || td_is(v, &td_list_type) || td_is(v, &td_tuple_type); }
+static bool is_sequence(td_value v) {
+  return td_is(v, &td_str_type) || td_is(v, &td_list_type) || td_is(v, &td_tuple_type);
+}
 
 // A sequence times an instance, which must have __index__. NOT_IMPLEMENTED: it is no such product.
 static td_value repeat(td_interpreter *I, int op, td_value a, td_value b) {
@@ -269,7 +273,8 @@ td_value td_unary(td_interpreter *I, int op, td_value v) {
   td_value result = type->unary ? type->unary(I, op, v) : td_ref(TD_NOT_IMPLEMENTED);
   if (!td_is_not_implemented(result)) return result;
   td_unref(result);
-  return td_raise(I, TD_CLASS_TYPE_ERROR, "bad operand type for unary %s: '%s'", td_operator_spelling(op), td_type_name(I, v));
+  return td_raise(I, TD_CLASS_TYPE_ERROR, "bad operand type for unary %s: '%s'", td_operator_spelling(op),
+                  td_type_name(I, v));
 }
 
 // ---- items ----
@@ -277,7 +282,8 @@ td_value td_unary(td_interpreter *I, int op, td_value v) {
 td_value td_item(td_interpreter *I, td_value v, td_value key) {
   const td_type *type = td_type_of(v);
   if (type->item) return type->item(I, v, key);
-  if (td_is_class(v)) return td_raise(I, TD_CLASS_TYPE_ERROR, "type '%s' is not subscriptable", td_as_class(v)->name->data);
+  if (td_is_class(v))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "type '%s' is not subscriptable", td_as_class(v)->name->data);
   return td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not subscriptable", td_type_name(I, v));
 }
 
@@ -309,7 +315,8 @@ td_value td_iterate(td_interpreter *I, td_value v) {
   if (type->iterate) return type->iterate(I, v);
   if (type->next) return td_ref(v);
   td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not iterable", td_type_name(I, v));
-  if (td_is_int(v)) td_raise_hint(I, "range(%lld) counts from 0 to %lld", (long long)v.i, (long long)(v.i > INT64_MIN ? v.i - 1 : v.i));
+  if (td_is_int(v))
+    td_raise_hint(I, "range(%lld) counts from 0 to %lld", (long long)v.i, (long long)(v.i > INT64_MIN ? v.i - 1 : v.i));
   return TD_NIL;
 }
 
@@ -330,7 +337,10 @@ bool td_to_list(td_interpreter *I, td_value iterable, td_list *into) {
   return td_each(I, iterable, append_step, into) == TD_FLOW_NEXT;
 }
 
-typedef struct search { td_value item; bool found; } search;
+typedef struct search {
+  td_value item;
+  bool found;
+} search;
 
 static int search_step(td_interpreter *I, void *state, td_value element) {
   search *s = state;
@@ -347,7 +357,7 @@ int td_contains(td_interpreter *I, td_value container, td_value item) {
     td_raise(I, TD_CLASS_TYPE_ERROR, "argument of type '%s' is not iterable", td_type_name(I, container));
     return -1;
   }
-  search s = { .item = item };
+  search s = {.item = item};
   return td_each(I, container, search_step, &s) == TD_FLOW_ERROR ? -1 : s.found;
 }
 
@@ -365,7 +375,7 @@ td_value td_attribute_find(td_interpreter *I, td_value v, td_str *name) {
   if (!td_is_nil(found) || !td_is_nil(I->raised)) return found;
   if (name == I->names->class_) {
     td_class *class = td_class_of(I, v);
-    return class ? td_ref((td_value){ .tag = TD_TAG_OBJECT, .o = &class->container.object }) : TD_NIL;
+    return class ? td_ref(td_borrow(class)) : TD_NIL;
   }
   if (name == I->names->doc) return type->doc ? td_from(td_str_from(I, type->doc)) : TD_NONE;
   return TD_NIL;
@@ -393,7 +403,8 @@ static void attribute_hint(td_interpreter *I, td_value v, td_str *name) {
 
 static void raise_no_attribute(td_interpreter *I, td_value v, td_str *name) {
   if (td_is_class(v)) {
-    td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "type object '%s' has no attribute '%s'", td_as_class(v)->name->data, name->data);
+    td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "type object '%s' has no attribute '%s'", td_as_class(v)->name->data,
+             name->data);
   } else if (td_is(v, &td_module_type)) {
     td_str *module = ((td_module *)v.o)->name;
     td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "module '%s' has no attribute '%s'", module ? module->data : "?", name->data);
@@ -474,7 +485,8 @@ int64_t td_to_int(td_interpreter *I, td_value v, bool *ok) {
   if (number.tag == TD_TAG_INT || number.tag == TD_TAG_BOOL) return number.i;
   td_unref(number);
   *ok = false;
-  if (td_is_nil(I->raised)) td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object cannot be interpreted as an integer", td_type_name(I, v));
+  if (td_is_nil(I->raised))
+    td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object cannot be interpreted as an integer", td_type_name(I, v));
   return 0;
 }
 

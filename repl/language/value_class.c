@@ -5,8 +5,6 @@
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
 
-static td_value object_value(void *object) { return (td_value){ .tag = TD_TAG_OBJECT, .o = object }; } // no reference is added
-
 // ---- lookup ----
 
 bool td_class_is_subclass(const td_class *class, const td_class *base) {
@@ -29,13 +27,14 @@ void td_class_changed(td_interpreter *I) { I->core->class_version++; }
 
 td_value td_class_find(td_interpreter *I, td_class *class, td_str *name) {
   struct td_core *core = I->core;
-  td_lookup *entry = &core->lookups[((uintptr_t)class >> 5 ^ (uintptr_t)name >> 4) % TD_LOOKUPS];
-  if (TD_LIKELY(entry->owner == class && entry->name == name && entry->version == core->class_version)) return entry->value;
+  td_lookup *entry = &core->lookups[((uintptr_t) class >> 5 ^ (uintptr_t)name >> 4) % TD_LOOKUPS];
+  if (TD_LIKELY(entry->owner == class && entry->name == name && entry->version == core->class_version))
+    return entry->value;
   td_value found = td_class_lookup(class, name, NULL);
   if (!(name->object.flags & TD_OBJECT_INTERNED)) return found;
   td_str *old = entry->name;
   name->object.refs++;
-  *entry = (td_lookup){ .owner = class, .name = name, .value = found, .version = core->class_version };
+  *entry = (td_lookup){.owner = class, .name = name, .value = found, .version = core->class_version};
   td_unref(td_from(old));
   return found;
 }
@@ -55,8 +54,8 @@ bool td_isinstance(td_interpreter *I, td_value v, td_class *class) {
 td_class *td_class_new(td_interpreter *I, td_str *name, td_class *base, td_dict *attributes) {
   td_class *class = td_object_new(I, &td_class_type, sizeof *class);
   if (!class) return NULL;
-  class->name = (td_str *)td_ref(object_value(name)).o;
-  class->qualified = (td_str *)td_ref(object_value(name)).o;
+  class->name = (td_str *)td_ref(td_borrow(name)).o;
+  class->qualified = (td_str *)td_ref(td_borrow(name)).o;
   class->base = base;
   class->instance_type = base ? base->instance_type : &td_instance_type;
   if (base) base->container.object.refs++;
@@ -80,7 +79,7 @@ static bool tell_names(td_interpreter *I, td_class *class) {
   while (td_dict_next(class->attributes, &position, &key, &value)) {
     td_value method = td_is_instance(value) ? td_special(I, value, I->names->set_name) : TD_NIL;
     if (td_is_nil(method)) continue;
-    td_value arguments[2] = { object_value(class), key }, result = td_special_call(I, method, value, 2, arguments);
+    td_value arguments[2] = {td_borrow(class), key}, result = td_special_call(I, method, value, 2, arguments);
     td_unref(result);
     if (td_is_nil(result)) return false;
   }
@@ -91,19 +90,21 @@ static bool tell_base(td_interpreter *I, td_class *class) {
   td_value method = td_class_find(I, class->base, I->names->init_subclass);
   if (td_is_nil(method)) return true;
   if (td_is(method, &td_class_method_type)) method = ((td_wrapper *)method.o)->function;
-  td_value self = object_value(class), result = td_call_values(I, method, 1, &self);
+  td_value self = td_borrow(class), result = td_call_values(I, method, 1, &self);
   td_unref(result);
   return !td_is_nil(result);
 }
 
-td_value td_class_build(td_interpreter *I, td_str *name, td_class *base, td_dict *attributes, td_module *module, td_str *qualified) {
+td_value td_class_build(td_interpreter *I, td_str *name, td_class *base, td_dict *attributes, td_module *module,
+                        td_str *qualified) {
   if (!base_accepted(I, name, base)) return TD_NIL;
-  bool unhashable = !td_is_nil(td_dict_get_str(attributes, I->names->eq)) && td_is_nil(td_dict_get_str(attributes, I->names->hash));
+  bool unhashable =
+      !td_is_nil(td_dict_get_str(attributes, I->names->eq)) && td_is_nil(td_dict_get_str(attributes, I->names->hash));
   if (unhashable && !td_dict_set_str(I, attributes, I->names->hash, TD_NONE)) return TD_NIL;
   td_class *class = td_class_new(I, name, base, attributes);
   if (!class) return TD_NIL;
   td_unref(td_from(class->qualified));
-  class->qualified = (td_str *)td_ref(object_value(qualified)).o;
+  class->qualified = (td_str *)td_ref(td_borrow(qualified)).o;
   class->module = module;
   module->container.object.refs++;
   td_value doc = td_dict_get_str(attributes, I->names->doc);
@@ -143,7 +144,7 @@ bool td_classes_make(td_interpreter *I) {
 #define X(NAME, text, base) &&make_builtin_class(I, TD_CLASS_##NAME, text, TD_CLASS_##base)
       TD_BUILTIN_CLASSES(X)
 #undef X
-          ;
+      ;
 }
 
 // ---- the class as a value ----
@@ -184,7 +185,7 @@ static bool class_repr(td_interpreter *I, td_value v, td_text *text) {
 
 static td_value class_bases(td_interpreter *I, td_class *class) {
   td_tuple *tuple = td_tuple_new(I, class->base ? 1 : 0);
-  if (tuple && class->base) tuple->items[0] = td_ref(object_value(class->base));
+  if (tuple && class->base) tuple->items[0] = td_ref(td_borrow(class->base));
   return td_from(tuple);
 }
 
@@ -192,7 +193,7 @@ static td_value class_mro(td_interpreter *I, td_class *class) {
   int64_t count = 0;
   for (td_class *c = class; c; c = c->base) count++;
   td_tuple *tuple = td_tuple_new(I, count);
-  for (int64_t i = 0; tuple && i < count; i++, class = class->base) tuple->items[i] = td_ref(object_value(class));
+  for (int64_t i = 0; tuple && i < count; i++, class = class->base) tuple->items[i] = td_ref(td_borrow(class));
   return td_from(tuple);
 }
 
@@ -201,16 +202,17 @@ static td_value class_dict(td_interpreter *I, td_class *class) {
 }
 
 static td_value class_own(td_interpreter *I, td_class *class, td_str *name) { // what every class has
-  if (name == I->names->name) return td_ref(object_value(class->name));
-  if (name == I->names->qualname) return td_ref(object_value(class->qualified));
-  if (name == I->names->module) return class->module ? td_ref(object_value(class->module->name)) : td_from(td_str_from(I, "builtins"));
+  if (name == I->names->name) return td_ref(td_borrow(class->name));
+  if (name == I->names->qualname) return td_ref(td_borrow(class->qualified));
+  if (name == I->names->module)
+    return class->module ? td_ref(td_borrow(class->module->name)) : td_from(td_str_from(I, "builtins"));
   if (name == I->names->doc) {
-    if (class->doc) return td_ref(object_value(class->doc));
+    if (class->doc) return td_ref(td_borrow(class->doc));
     return !class->module && class->instance_type->doc ? td_from(td_str_from(I, class->instance_type->doc)) : TD_NONE;
   }
   if (name == I->names->dict) return class_dict(I, class);
   if (name == I->names->bases) return class_bases(I, class);
-  if (name == I->names->base) return class->base ? td_ref(object_value(class->base)) : TD_NONE;
+  if (name == I->names->base) return class->base ? td_ref(td_borrow(class->base)) : TD_NONE;
   if (name == I->names->mro) return class_mro(I, class);
   return TD_NIL;
 }
@@ -219,7 +221,7 @@ static td_value class_own(td_interpreter *I, td_class *class, td_str *name) { //
 static td_value native_method(td_interpreter *I, const td_type *type, td_str *name) {
   td_builtin *method = type->methods ? td_type_method(I, type, name) : NULL;
   if (!method && td_is_nil(I->raised) && type != &td_instance_type) method = td_type_method(I, &td_instance_type, name);
-  return method ? object_value(method) : TD_NIL;
+  return method ? td_borrow(method) : TD_NIL;
 }
 
 static td_value class_attribute(td_interpreter *I, td_value v, td_str *name) {
@@ -228,7 +230,7 @@ static td_value class_attribute(td_interpreter *I, td_value v, td_str *name) {
   if (!td_is_nil(own) || !td_is_nil(I->raised)) return own;
   td_value found = td_class_find(I, class, name);
   if (!td_is_nil(found)) return td_bind_method(I, found, TD_NIL, class);
-  if (name == I->names->class_) return td_ref(object_value(td_class_of_type(I, &td_class_type)));
+  if (name == I->names->class_) return td_ref(td_borrow(td_class_of_type(I, &td_class_type)));
   return td_ref(native_method(I, class->instance_type, name));
 }
 
@@ -245,8 +247,9 @@ static bool class_set_attribute(td_interpreter *I, td_value v, td_str *name, td_
     return true;
   }
   if (!td_is_nil(value)) return td_dict_set_str(I, class->attributes, name, value);
-  int found = td_dict_remove(I, class->attributes, object_value(name));
-  if (!found) td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "type object '%s' has no attribute '%s'", class->name->data, name->data);
+  int found = td_dict_remove(I, class->attributes, td_borrow(name));
+  if (!found)
+    td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "type object '%s' has no attribute '%s'", class->name->data, name->data);
   return found == 1;
 }
 
@@ -269,32 +272,35 @@ static void add_class_names(td_interpreter *I, td_class *class, td_list *names) 
 
 static void class_names(td_interpreter *I, td_value v, td_list *names) { add_class_names(I, td_as_class(v), names); }
 
-static td_value class_call(td_interpreter *I, td_value callee, const td_arguments *arguments) { return td_invoke(I, callee, arguments); }
+static td_value class_call(td_interpreter *I, td_value callee, const td_arguments *arguments) {
+  return td_invoke(I, callee, arguments);
+}
 
 const td_type td_class_type = {
-  .name = "type",
-  .size = sizeof(td_class),
-  .release = class_release,
-  .visit = class_visit,
-  .clear = class_clear,
-  .repr = class_repr,
-  .attribute = class_attribute,
-  .set_attribute = class_set_attribute,
-  .names = class_names,
-  .call = class_call,
-  .doc = "A class: calling it makes an instance.",
+    .name = "type",
+    .size = sizeof(td_class),
+    .release = class_release,
+    .visit = class_visit,
+    .clear = class_clear,
+    .repr = class_repr,
+    .attribute = class_attribute,
+    .set_attribute = class_set_attribute,
+    .names = class_names,
+    .call = class_call,
+    .doc = "A class: calling it makes an instance.",
 };
 
 // ---- making instances ----
 
-static td_value construct_native(td_interpreter *I, td_class *class, td_value *base, int32_t count, int32_t keyword_count, td_str **keywords) {
+static td_value construct_native(td_interpreter *I, td_class *class, td_value *base, int32_t count,
+                                 int32_t keyword_count, td_str **keywords) {
   td_tuple *positional = td_tuple_new(I, count);
-  td_dict *named = keyword_count ? td_dict_new(I) : (td_dict *)td_ref(object_value(I->core->no_keywords)).o;
+  td_dict *named = keyword_count ? td_dict_new(I) : (td_dict *)td_ref(td_borrow(I->core->no_keywords)).o;
   bool ok = positional && named;
   for (int32_t i = 0; ok && i < count; i++) positional->items[i] = td_ref(base[i]);
   for (int32_t i = 0; ok && i < keyword_count; i++) ok = td_dict_set_str(I, named, keywords[i], base[count + i]);
-  td_value arguments[2] = { td_from(positional), td_from(named) }, result = TD_NIL;
-  if (ok && !td_recursion(I)) result = class->construct(I, object_value(class), arguments);
+  td_value arguments[2] = {td_from(positional), td_from(named)}, result = TD_NIL;
+  if (ok && !td_recursion(I)) result = class->construct(I, td_borrow(class), arguments);
   td_unref(arguments[0]);
   td_unref(arguments[1]);
   return result;
@@ -310,7 +316,8 @@ td_value td_instance_new(td_interpreter *I, td_class *class) {
   return td_from(instance);
 }
 
-static bool keep_arguments(td_interpreter *I, td_value instance, const td_value *base, int32_t count) { // of an exception
+static bool keep_arguments(td_interpreter *I, td_value instance, const td_value *base,
+                           int32_t count) { // of an exception
   td_tuple *tuple = td_tuple_new(I, count);
   if (!tuple) return false;
   for (int32_t i = 0; i < count; i++) tuple->items[i] = td_ref(base[i]);
@@ -321,8 +328,8 @@ static bool keep_arguments(td_interpreter *I, td_value instance, const td_value 
 }
 
 // Runs __init__ on the instance, which stands in base[-1] beneath the arguments. Takes over all of them.
-static bool initialise(td_interpreter *I, td_class *class, td_value init, td_value instance, td_value *base, int32_t count, int32_t keyword_count,
-                       td_str **keywords) {
+static bool initialise(td_interpreter *I, td_class *class, td_value init, td_value instance, td_value *base,
+                       int32_t count, int32_t keyword_count, td_str **keywords) {
   td_ref(init);
   td_value result;
   if (td_is(init, &td_function_type)) {
@@ -342,12 +349,13 @@ static bool initialise(td_interpreter *I, td_class *class, td_value init, td_val
 }
 
 // __new__ of the language's classes gets the class and all arguments.
-static td_value make_with_new(td_interpreter *I, td_class *class, td_value method, const td_value *base, int32_t count, int32_t keyword_count, td_str **keywords) {
+static td_value make_with_new(td_interpreter *I, td_class *class, td_value method, const td_value *base, int32_t count,
+                              int32_t keyword_count, td_str **keywords) {
   if (td_is(method, &td_static_type)) method = ((td_wrapper *)method.o)->function;
   int32_t total = count + keyword_count;
   if (!td_stack_room(I, total + 1)) return TD_NIL;
   td_value *copy = I->stack_top;
-  copy[0] = td_ref(object_value(class));
+  copy[0] = td_ref(td_borrow(class));
   for (int32_t i = 0; i < total; i++) copy[i + 1] = td_ref(base[i]);
   I->stack_top = copy + total + 1;
   return td_call_keywords(I, method, copy, count + 1, keyword_count, keywords);
@@ -364,14 +372,17 @@ static bool refuse_arguments(td_interpreter *I, const td_class *class, int32_t c
   return true;
 }
 
-static td_value construct_instance(td_interpreter *I, td_class *class, td_value *base, int32_t count, int32_t keyword_count, td_str **keywords) {
+static td_value construct_instance(td_interpreter *I, td_class *class, td_value *base, int32_t count,
+                                   int32_t keyword_count, td_str **keywords) {
   int32_t total = count + keyword_count;
   td_value maker = td_class_find(I, class, I->names->new_), init = td_class_find(I, class, I->names->init);
-  td_value instance = td_is_nil(maker) ? td_instance_new(I, class) : make_with_new(I, class, maker, base, count, keyword_count, keywords);
+  td_value instance = td_is_nil(maker) ? td_instance_new(I, class)
+                                       : make_with_new(I, class, maker, base, count, keyword_count, keywords);
   bool exception = td_is(instance, &td_exception_type), own = !td_is_nil(instance) && td_isinstance(I, instance, class);
   bool ok = !td_is_nil(instance) && (!exception || !own || keep_arguments(I, instance, base, count));
   bool initialised = ok && own && !td_is_nil(init);
-  if (ok && own && !initialised && td_is_nil(maker)) ok = !refuse_arguments(I, class, exception ? keyword_count : total);
+  if (ok && own && !initialised && td_is_nil(maker))
+    ok = !refuse_arguments(I, class, exception ? keyword_count : total);
   if (initialised && !td_stack_room(I, 1)) initialised = ok = false;
   if (initialised) {
     memmove(base + 1, base, (size_t)total * sizeof *base);
@@ -386,10 +397,11 @@ static td_value construct_instance(td_interpreter *I, td_class *class, td_value 
   return TD_NIL;
 }
 
-td_value td_class_construct(td_interpreter *I, td_class *class, td_value *base, int32_t count, int32_t keyword_count, td_str **keywords) {
+td_value td_class_construct(td_interpreter *I, td_class *class, td_value *base, int32_t count, int32_t keyword_count,
+                            td_str **keywords) {
   if (class->instance_type == &td_instance_type || class->instance_type == &td_exception_type)
     return construct_instance(I, class, base, count, keyword_count, keywords);
-  if (class->maker) return td_call_keywords(I, object_value(class->maker), base, count, keyword_count, keywords);
+  if (class->maker) return td_call_keywords(I, td_borrow(class->maker), base, count, keyword_count, keywords);
   td_value result;
   if (class->construct) result = construct_native(I, class, base, count, keyword_count, keywords);
   else result = td_raise(I, TD_CLASS_TYPE_ERROR, "cannot create '%s' instances", class->name->data);
@@ -399,7 +411,11 @@ td_value td_class_construct(td_interpreter *I, td_class *class, td_value *base, 
 
 // ---- super ----
 
-typedef struct super { td_container container; td_class *class; td_value self; } super; // attributes are looked up above class
+typedef struct super {
+  td_container container;
+  td_class *class;
+  td_value self;
+} super; // attributes are looked up above class
 
 static void super_clear(td_object *object) {
   super *s = (super *)object;
@@ -440,21 +456,22 @@ static bool super_repr(td_interpreter *I, td_value v, td_text *text) {
 }
 
 const td_type td_super_type = {
-  .name = "super",
-  .size = sizeof(super),
-  .release = super_release,
-  .visit = super_visit,
-  .clear = super_clear,
-  .repr = super_repr,
-  .attribute = super_attribute,
-  .doc = "The methods of the base class: super().__init__() calls the base's.",
+    .name = "super",
+    .size = sizeof(super),
+    .release = super_release,
+    .visit = super_visit,
+    .clear = super_clear,
+    .repr = super_repr,
+    .attribute = super_attribute,
+    .doc = "The methods of the base class: super().__init__() calls the base's.",
 };
 
 static bool running_method(td_interpreter *I, td_value *class, td_value *self) {
   const td_frame *frame = I->frame;
   const td_function *f = frame->function;
   if (!f || !f->prototype->positional) return td_raise(I, TD_CLASS_RUNTIME_ERROR, "super(): no arguments"), false;
-  if (!f->owner || td_is_nil(f->owner->value)) return td_raise(I, TD_CLASS_RUNTIME_ERROR, "super(): __class__ cell not found"), false;
+  if (!f->owner || td_is_nil(f->owner->value))
+    return td_raise(I, TD_CLASS_RUNTIME_ERROR, "super(): __class__ cell not found"), false;
   *class = f->owner->value;
   *self = frame->slots[0];
   if (td_is(*self, &td_cell_type)) *self = ((td_cell *)self->o)->value;
@@ -464,7 +481,8 @@ static bool running_method(td_interpreter *I, td_value *class, td_value *self) {
 
 td_value td_super_new(td_interpreter *I, td_value class, td_value self) {
   if (td_is_none(class) && !running_method(I, &class, &self)) return TD_NIL;
-  if (!td_is_class(class)) return td_raise(I, TD_CLASS_TYPE_ERROR, "super() argument 1 must be a type, not %s", td_type_name(I, class));
+  if (!td_is_class(class))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "super() argument 1 must be a type, not %s", td_type_name(I, class));
   td_class *own = td_is_class(self) ? td_as_class(self) : td_is_instance(self) ? td_as_instance(self)->class : NULL;
   if (!own || !td_class_is_subclass(own, td_as_class(class)))
     return td_raise(I, TD_CLASS_TYPE_ERROR, "super(type, obj): obj must be an instance or subtype of type");

@@ -1,11 +1,9 @@
-// Functions and what else can be called or bound: builtin functions, bound methods, properties, static and class methods,
-// cells. A function keeps the arena of its script, so its tree lives as long as it does.
+// Functions and what else can be called or bound: builtin functions, bound methods, properties, static and class
+// methods, cells. A function keeps the arena of its script, so its tree lives as long as it does.
 #include <string.h>
 
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
-
-static td_value object_value(void *object) { return (td_value){ .tag = TD_TAG_OBJECT, .o = object }; } // no reference is added
 
 static void visit_value(td_value v, td_visitor *visitor, void *argument) {
   if (v.tag == TD_TAG_OBJECT) visitor(v.o, argument);
@@ -20,9 +18,12 @@ static void drop(td_value *v) {
 // ---- cells ----
 
 static void cell_clear(td_object *object) { drop(&((td_cell *)object)->value); }
-static void cell_visit(td_object *object, td_visitor *visitor, void *argument) { visit_value(((td_cell *)object)->value, visitor, argument); }
+static void cell_visit(td_object *object, td_visitor *visitor, void *argument) {
+  visit_value(((td_cell *)object)->value, visitor, argument);
+}
 
-const td_type td_cell_type = { .name = "cell", .size = sizeof(td_cell), .release = cell_clear, .visit = cell_visit, .clear = cell_clear };
+const td_type td_cell_type = {
+    .name = "cell", .size = sizeof(td_cell), .release = cell_clear, .visit = cell_visit, .clear = cell_clear};
 
 td_cell *td_cell_new(td_interpreter *I, td_value value) {
   td_cell *cell = td_object_new(I, &td_cell_type, sizeof *cell);
@@ -37,7 +38,7 @@ td_cell *td_cell_new(td_interpreter *I, td_value value) {
 td_str *td_qualified_name(td_interpreter *I, td_prototype *p) {
   if (p->qualified) return p->qualified;
   const td_frame *frame = I->frame;
-  td_text text = { 0 };
+  td_text text = {0};
   if (frame->owner && frame->prototype->qualified) td_text_print(&text, "%s.", frame->prototype->qualified->data);
   else if (frame->function) td_text_print(&text, "%s.<locals>.", frame->function->qualified->data);
   td_text_add(&text, p->name->data);
@@ -58,7 +59,8 @@ td_value td_function_new(td_interpreter *I, td_prototype *p, td_module *module) 
   td_str *qualified = td_qualified_name(I, p);
   if (!qualified) return TD_NIL;
   int32_t parameters = p->positional + p->keyword_only;
-  size_t bytes = sizeof(td_function) + (size_t)parameters * sizeof(td_value) + (size_t)p->capture_count * sizeof(td_cell *);
+  size_t bytes =
+      sizeof(td_function) + (size_t)parameters * sizeof(td_value) + (size_t)p->capture_count * sizeof(td_cell *);
   td_function *f = td_object_new(I, &td_function_type, bytes);
   if (!f) return TD_NIL;
   f->fallbacks = (td_value *)(f + 1);
@@ -70,8 +72,8 @@ td_value td_function_new(td_interpreter *I, td_prototype *p, td_module *module) 
   for (int32_t i = 0; i < p->capture_count; i++) f->captured[i] = (td_cell *)td_ref(I->slots[p->captures[i].outer]).o;
   f->owner = I->frame->owner ? I->frame->owner : I->frame->function ? I->frame->function->owner : NULL;
   if (f->owner) f->owner->container.object.refs++;
-  f->name = (td_str *)td_ref(object_value(p->name)).o;
-  f->qualified = (td_str *)td_ref(object_value(qualified)).o;
+  f->name = (td_str *)td_ref(td_borrow(p->name)).o;
+  f->qualified = (td_str *)td_ref(td_borrow(qualified)).o;
   f->plain = is_plain(p);
   return td_from(f);
 }
@@ -145,12 +147,12 @@ static td_value function_attribute(td_interpreter *I, td_value v, td_str *name) 
   td_function *f = (td_function *)v.o;
   td_value own = f->attributes ? td_dict_get_str(f->attributes, name) : TD_NIL;
   if (!td_is_nil(own)) return td_ref(own);
-  if (name == I->names->name) return td_ref(object_value(f->name));
-  if (name == I->names->qualname) return td_ref(object_value(f->qualified));
-  if (name == I->names->doc) return f->prototype->doc ? td_ref(object_value(f->prototype->doc)) : TD_NONE;
-  if (name == I->names->module) return f->module->name ? td_ref(object_value(f->module->name)) : TD_NONE;
+  if (name == I->names->name) return td_ref(td_borrow(f->name));
+  if (name == I->names->qualname) return td_ref(td_borrow(f->qualified));
+  if (name == I->names->doc) return f->prototype->doc ? td_ref(td_borrow(f->prototype->doc)) : TD_NONE;
+  if (name == I->names->module) return f->module->name ? td_ref(td_borrow(f->module->name)) : TD_NONE;
   if (name == I->names->defaults) return function_defaults(I, f);
-  if (name == I->names->dict) return function_dict(I, f) ? td_ref(object_value(f->attributes)) : TD_NIL;
+  if (name == I->names->dict) return function_dict(I, f) ? td_ref(td_borrow(f->attributes)) : TD_NIL;
   return TD_NIL;
 }
 
@@ -169,7 +171,7 @@ static bool function_set_attribute(td_interpreter *I, td_value v, td_str *name, 
   td_dict *attributes = function_dict(I, f);
   if (!attributes) return false;
   if (!td_is_nil(value)) return td_dict_set_str(I, attributes, name, value);
-  int found = td_dict_remove(I, attributes, object_value(name));
+  int found = td_dict_remove(I, attributes, td_borrow(name));
   if (!found) td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "'function' object has no attribute '%s'", name->data);
   return found == 1;
 }
@@ -181,20 +183,22 @@ static void function_names(td_interpreter *I, td_value v, td_list *names) {
   while (attributes && td_dict_next(attributes, &position, &key, &value)) td_list_append(I, names, key);
 }
 
-static td_value invoke(td_interpreter *I, td_value callee, const td_arguments *arguments) { return td_invoke(I, callee, arguments); }
+static td_value invoke(td_interpreter *I, td_value callee, const td_arguments *arguments) {
+  return td_invoke(I, callee, arguments);
+}
 
 const td_type td_function_type = {
-  .name = "function",
-  .size = sizeof(td_function),
-  .release = function_release,
-  .visit = function_visit,
-  .clear = function_clear,
-  .repr = function_repr,
-  .attribute = function_attribute,
-  .set_attribute = function_set_attribute,
-  .names = function_names,
-  .call = invoke,
-  .doc = "A function of the language, made by def or lambda.",
+    .name = "function",
+    .size = sizeof(td_function),
+    .release = function_release,
+    .visit = function_visit,
+    .clear = function_clear,
+    .repr = function_repr,
+    .attribute = function_attribute,
+    .set_attribute = function_set_attribute,
+    .names = function_names,
+    .call = invoke,
+    .doc = "A function of the language, made by def or lambda.",
 };
 
 // ---- builtin functions ----
@@ -212,12 +216,17 @@ td_value td_builtin_new(td_interpreter *I, const td_method *row, td_value self, 
 }
 
 static void builtin_clear(td_object *object) { drop(&((td_builtin *)object)->self); }
-static void builtin_visit(td_object *object, td_visitor *visitor, void *argument) { visit_value(((td_builtin *)object)->self, visitor, argument); }
+static void builtin_visit(td_object *object, td_visitor *visitor, void *argument) {
+  visit_value(((td_builtin *)object)->self, visitor, argument);
+}
 
 static bool builtin_repr(td_interpreter *I, td_value v, td_text *text) {
   const td_builtin *builtin = (td_builtin *)v.o;
-  if (!td_is_nil(builtin->self)) td_text_print(text, "<built-in method %s of %s object at %p>", builtin->row->name, td_type_name(I, builtin->self), (void *)v.o);
-  else if (builtin->method_of) td_text_print(text, "<method '%s' of '%s' objects>", builtin->row->name, builtin->method_of->name);
+  if (!td_is_nil(builtin->self))
+    td_text_print(text, "<built-in method %s of %s object at %p>", builtin->row->name, td_type_name(I, builtin->self),
+                  (void *)v.o);
+  else if (builtin->method_of)
+    td_text_print(text, "<method '%s' of '%s' objects>", builtin->row->name, builtin->method_of->name);
   else td_text_print(text, "<built-in function %s>", builtin->row->name);
   return true;
 }
@@ -235,7 +244,8 @@ static td_value builtin_compare(td_interpreter *I, int comparison, td_value a, t
   (void)I;
   if (comparison > TD_COMPARE_NOT_EQUAL || !td_is(b, &td_builtin_type)) return td_ref(TD_NOT_IMPLEMENTED);
   const td_builtin *left = (td_builtin *)a.o, *right = (td_builtin *)b.o;
-  bool same = left->row == right->row && left->data == right->data && left->self.tag == right->self.tag && left->self.i == right->self.i;
+  bool same = left->row == right->row && left->data == right->data && left->self.tag == right->self.tag &&
+              left->self.i == right->self.i;
   return td_bool(same == (comparison == TD_COMPARE_EQUAL));
 }
 
@@ -247,17 +257,17 @@ static bool builtin_hash(td_interpreter *I, td_value v, uint64_t *hash) {
 }
 
 const td_type td_builtin_type = {
-  .name = "builtin_function_or_method",
-  .size = sizeof(td_builtin),
-  .release = builtin_clear,
-  .visit = builtin_visit,
-  .clear = builtin_clear,
-  .repr = builtin_repr,
-  .attribute = builtin_attribute,
-  .call = invoke,
-  .compare = builtin_compare,
-  .hash = builtin_hash,
-  .doc = "A function written in C.",
+    .name = "builtin_function_or_method",
+    .size = sizeof(td_builtin),
+    .release = builtin_clear,
+    .visit = builtin_visit,
+    .clear = builtin_clear,
+    .repr = builtin_repr,
+    .attribute = builtin_attribute,
+    .call = invoke,
+    .compare = builtin_compare,
+    .hash = builtin_hash,
+    .doc = "A function written in C.",
 };
 
 // ---- bound methods ----
@@ -274,7 +284,8 @@ static void bound_visit(td_object *object, td_visitor *visitor, void *argument) 
 
 static bool bound_repr(td_interpreter *I, td_value v, td_text *text) {
   const td_bound *bound = (td_bound *)v.o;
-  const char *name = td_is(bound->function, &td_function_type) ? ((td_function *)bound->function.o)->qualified->data : "?";
+  const char *name =
+      td_is(bound->function, &td_function_type) ? ((td_function *)bound->function.o)->qualified->data : "?";
   td_text_print(text, "<bound method %s of ", name);
   if (!td_repr(I, bound->self, text)) return false;
   td_text_add_char(text, '>');
@@ -292,7 +303,8 @@ static td_value bound_compare(td_interpreter *I, int comparison, td_value a, td_
   (void)I;
   if (comparison > TD_COMPARE_NOT_EQUAL || !td_is(b, &td_bound_type)) return td_ref(TD_NOT_IMPLEMENTED);
   const td_bound *left = (td_bound *)a.o, *right = (td_bound *)b.o;
-  bool same = left->self.tag == right->self.tag && left->self.i == right->self.i && left->function.o == right->function.o;
+  bool same =
+      left->self.tag == right->self.tag && left->self.i == right->self.i && left->function.o == right->function.o;
   return td_bool(same == (comparison == TD_COMPARE_EQUAL));
 }
 
@@ -304,17 +316,17 @@ static bool bound_hash(td_interpreter *I, td_value v, uint64_t *hash) {
 }
 
 const td_type td_bound_type = {
-  .name = "method",
-  .size = sizeof(td_bound),
-  .release = bound_clear,
-  .visit = bound_visit,
-  .clear = bound_clear,
-  .repr = bound_repr,
-  .attribute = bound_attribute,
-  .call = invoke,
-  .compare = bound_compare,
-  .hash = bound_hash,
-  .doc = "A function together with the instance it was taken from.",
+    .name = "method",
+    .size = sizeof(td_bound),
+    .release = bound_clear,
+    .visit = bound_visit,
+    .clear = bound_clear,
+    .repr = bound_repr,
+    .attribute = bound_attribute,
+    .call = invoke,
+    .compare = bound_compare,
+    .hash = bound_hash,
+    .doc = "A function together with the instance it was taken from.",
 };
 
 static td_value bound_new(td_interpreter *I, td_value self, td_value function) {
@@ -330,10 +342,11 @@ td_value td_bind_method(td_interpreter *I, td_value found, td_value self, td_cla
   const td_type *type = found.o->type;
   bool from_class = td_is_nil(self);
   if (type == &td_function_type) return from_class ? td_ref(found) : bound_new(I, self, found);
-  if (type == &td_builtin_type && !from_class && ((td_builtin *)found.o)->method_of && td_is_nil(((td_builtin *)found.o)->self))
+  if (type == &td_builtin_type && !from_class && ((td_builtin *)found.o)->method_of &&
+      td_is_nil(((td_builtin *)found.o)->self))
     return bound_new(I, self, found);
   if (type == &td_static_type) return td_ref(((td_wrapper *)found.o)->function);
-  if (type == &td_class_method_type) return bound_new(I, object_value(class), ((td_wrapper *)found.o)->function);
+  if (type == &td_class_method_type) return bound_new(I, td_borrow(class), ((td_wrapper *)found.o)->function);
   if (type == &td_property_type && !from_class) {
     td_property *property = (td_property *)found.o;
     if (!td_is_none(property->get)) return td_call_values(I, property->get, 1, &self);
@@ -341,7 +354,7 @@ td_value td_bind_method(td_interpreter *I, td_value found, td_value self, td_cla
   }
   if (td_is_instance(found)) {
     td_value get = td_special(I, found, I->names->get);
-    td_value arguments[2] = { from_class ? TD_NONE : self, object_value(class) };
+    td_value arguments[2] = {from_class ? TD_NONE : self, td_borrow(class)};
     if (!td_is_nil(get)) return td_special_call(I, get, found, 2, arguments);
   }
   return td_ref(found);
@@ -394,21 +407,21 @@ static td_value property_attribute(td_interpreter *I, td_value v, td_str *name) 
 }
 
 static const td_method property_methods[] = {
-  { "getter", "(function)", property_getter, "The property with another function that reads it." },
-  { "setter", "(function)", property_setter, "The property with a function that assigns it." },
-  { "deleter", "(function)", property_deleter, "The property with a function that deletes it." },
-  { 0 },
+    {"getter", "(function)", property_getter, "The property with another function that reads it."},
+    {"setter", "(function)", property_setter, "The property with a function that assigns it."},
+    {"deleter", "(function)", property_deleter, "The property with a function that deletes it."},
+    {0},
 };
 
 const td_type td_property_type = {
-  .name = "property",
-  .size = sizeof(td_property),
-  .release = property_clear,
-  .visit = property_visit,
-  .clear = property_clear,
-  .attribute = property_attribute,
-  .methods = property_methods,
-  .doc = "An attribute computed by a function: put @property above a method without arguments.",
+    .name = "property",
+    .size = sizeof(td_property),
+    .release = property_clear,
+    .visit = property_visit,
+    .clear = property_clear,
+    .attribute = property_attribute,
+    .methods = property_methods,
+    .doc = "An attribute computed by a function: put @property above a method without arguments.",
 };
 
 static td_value construct_property(td_interpreter *I, td_value self, td_value *arguments) {
@@ -417,7 +430,9 @@ static td_value construct_property(td_interpreter *I, td_value self, td_value *a
 }
 
 static void wrapper_clear(td_object *object) { drop(&((td_wrapper *)object)->function); }
-static void wrapper_visit(td_object *object, td_visitor *visitor, void *argument) { visit_value(((td_wrapper *)object)->function, visitor, argument); }
+static void wrapper_visit(td_object *object, td_visitor *visitor, void *argument) {
+  visit_value(((td_wrapper *)object)->function, visitor, argument);
+}
 
 static td_value wrapper_attribute(td_interpreter *I, td_value v, td_str *name) {
   td_value function = ((td_wrapper *)v.o)->function;
@@ -430,24 +445,24 @@ static td_value wrapper_call(td_interpreter *I, td_value callee, const td_argume
 }
 
 const td_type td_static_type = {
-  .name = "staticmethod",
-  .size = sizeof(td_wrapper),
-  .release = wrapper_clear,
-  .visit = wrapper_visit,
-  .clear = wrapper_clear,
-  .attribute = wrapper_attribute,
-  .call = wrapper_call,
-  .doc = "A function in a class that takes no self.",
+    .name = "staticmethod",
+    .size = sizeof(td_wrapper),
+    .release = wrapper_clear,
+    .visit = wrapper_visit,
+    .clear = wrapper_clear,
+    .attribute = wrapper_attribute,
+    .call = wrapper_call,
+    .doc = "A function in a class that takes no self.",
 };
 
 const td_type td_class_method_type = {
-  .name = "classmethod",
-  .size = sizeof(td_wrapper),
-  .release = wrapper_clear,
-  .visit = wrapper_visit,
-  .clear = wrapper_clear,
-  .attribute = wrapper_attribute,
-  .doc = "A function in a class that takes the class as its first argument.",
+    .name = "classmethod",
+    .size = sizeof(td_wrapper),
+    .release = wrapper_clear,
+    .visit = wrapper_visit,
+    .clear = wrapper_clear,
+    .attribute = wrapper_attribute,
+    .doc = "A function in a class that takes the class as its first argument.",
 };
 
 static td_value wrap(td_interpreter *I, const td_type *type, td_value function) {
@@ -456,17 +471,24 @@ static td_value wrap(td_interpreter *I, const td_type *type, td_value function) 
   return td_from(wrapper);
 }
 
-static td_value construct_static(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, wrap(I, &td_static_type, arguments[0]); }
+static td_value construct_static(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, wrap(I, &td_static_type, arguments[0]);
+}
 static td_value construct_class_method(td_interpreter *I, td_value self, td_value *arguments) {
   return (void)self, wrap(I, &td_class_method_type, arguments[0]);
 }
-static td_value construct_super(td_interpreter *I, td_value self, td_value *arguments) { return (void)self, td_super_new(I, arguments[0], arguments[1]); }
+static td_value construct_super(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)self, td_super_new(I, arguments[0], arguments[1]);
+}
 
-static const struct { const td_type *type; td_method row; } constructors[] = {
-  { &td_property_type, { "property", "(fget=None, fset=None, fdel=None, doc=None)", construct_property, NULL } },
-  { &td_static_type, { "staticmethod", "(function, /)", construct_static, NULL } },
-  { &td_class_method_type, { "classmethod", "(function, /)", construct_class_method, NULL } },
-  { &td_super_type, { "super", "(type=None, object=None, /)", construct_super, NULL } },
+static const struct {
+  const td_type *type;
+  td_method row;
+} constructors[] = {
+    {&td_property_type, {"property", "(fget=None, fset=None, fdel=None, doc=None)", construct_property, NULL}},
+    {&td_static_type, {"staticmethod", "(function, /)", construct_static, NULL}},
+    {&td_class_method_type, {"classmethod", "(function, /)", construct_class_method, NULL}},
+    {&td_super_type, {"super", "(type=None, object=None, /)", construct_super, NULL}},
 };
 
 bool td_core_register(td_interpreter *I) {
@@ -475,7 +497,7 @@ bool td_core_register(td_interpreter *I) {
     td_value maker = class ? td_builtin_new(I, &constructors[i].row, TD_NIL, NULL) : TD_NIL;
     if (td_is_nil(maker)) return false;
     class->maker = (td_builtin *)maker.o;
-    if (!td_builtin_define(I, constructors[i].row.name, td_ref(object_value(class)))) return false;
+    if (!td_builtin_define(I, constructors[i].row.name, td_ref(td_borrow(class)))) return false;
   }
   return true;
 }

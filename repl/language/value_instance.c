@@ -5,7 +5,6 @@
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
 
-static td_value object_value(void *object) { return (td_value){ .tag = TD_TAG_OBJECT, .o = object }; } // no reference is added
 static td_class *class_of(td_value v) { return td_as_instance(v)->class; }
 
 // ---- special methods ----
@@ -44,7 +43,7 @@ static td_value data_descriptor(td_interpreter *I, td_value found) { // its __se
 
 static td_value own_dict(td_interpreter *I, td_instance *instance) {
   if (!instance->attributes) instance->attributes = td_dict_new(I);
-  return instance->attributes ? td_ref(object_value(instance->attributes)) : TD_NIL;
+  return instance->attributes ? td_ref(td_borrow(instance->attributes)) : TD_NIL;
 }
 
 static td_value exception_attribute(td_interpreter *I, td_exception *e, td_str *name) {
@@ -53,20 +52,22 @@ static td_value exception_attribute(td_interpreter *I, td_exception *e, td_str *
   if (name == I->names->cause) return td_ref(e->cause);
   bool has_value = td_class_is_subclass(e->instance.class, I->classes[TD_CLASS_STOP_ITERATION]);
   bool has_code = td_class_is_subclass(e->instance.class, I->classes[TD_CLASS_SYSTEM_EXIT]);
-  if ((has_value && name == I->names->value) || (has_code && name == I->names->code)) return arguments->count ? td_ref(arguments->items[0]) : TD_NONE;
+  if ((has_value && name == I->names->value) || (has_code && name == I->names->code))
+    return arguments->count ? td_ref(arguments->items[0]) : TD_NONE;
   if (strcmp(name->data, "__traceback__") == 0 || strcmp(name->data, "__context__") == 0) return TD_NONE;
   return TD_NIL;
 }
 
-static td_value general_attribute(td_interpreter *I, td_value v, td_str *name) { // what instances have without their class saying so
+static td_value general_attribute(td_interpreter *I, td_value v,
+                                  td_str *name) { // what instances have without their class saying so
   td_instance *instance = td_as_instance(v);
-  if (name == I->names->class_) return td_ref(object_value(instance->class));
+  if (name == I->names->class_) return td_ref(td_borrow(instance->class));
   if (name == I->names->dict) return own_dict(I, instance);
   if (v.o->type == &td_exception_type) {
     td_value found = exception_attribute(I, (td_exception *)v.o, name);
     if (!td_is_nil(found)) return found;
   }
-  if (name == I->names->doc || name == I->names->module) return td_attribute_find(I, object_value(instance->class), name);
+  if (name == I->names->doc || name == I->names->module) return td_attribute_find(I, td_borrow(instance->class), name);
   td_builtin *method = NULL;
   if (v.o->type->methods) method = td_type_method(I, v.o->type, name);
   if (!method && td_is_nil(I->raised)) method = td_type_method(I, &td_instance_type, name);
@@ -78,7 +79,8 @@ td_value td_instance_attribute(td_interpreter *I, td_value v, td_str *name) {
   td_value found = td_class_find(I, instance->class, name);
   if (td_is(found, &td_property_type) || !td_is_nil(data_descriptor(I, found))) {
     td_value value = td_bind_method(I, found, v, instance->class);
-    if (!td_is_nil(value) || !td_raised_is(I, TD_CLASS_ATTRIBUTE_ERROR) || !defines(I, v, I->names->getattr)) return value;
+    if (!td_is_nil(value) || !td_raised_is(I, TD_CLASS_ATTRIBUTE_ERROR) || !defines(I, v, I->names->getattr))
+      return value;
     td_clear_raised(I);
     found = TD_NIL;
   } else {
@@ -88,22 +90,24 @@ td_value td_instance_attribute(td_interpreter *I, td_value v, td_str *name) {
     td_value general = general_attribute(I, v, name);
     if (!td_is_nil(general) || !td_is_nil(I->raised)) return general;
   }
-  td_value method = td_special(I, v, I->names->getattr), argument = object_value(name);
+  td_value method = td_special(I, v, I->names->getattr), argument = td_borrow(name);
   return td_is_nil(method) ? TD_NIL : td_special_call(I, method, v, 1, &argument);
 }
 
 static bool delete_own(td_interpreter *I, td_value v, td_str *name) {
   td_instance *instance = td_as_instance(v);
-  int found = instance->attributes ? td_dict_remove(I, instance->attributes, object_value(name)) : 0;
-  if (!found) td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "'%s' object has no attribute '%s'", instance->class->name->data, name->data);
+  int found = instance->attributes ? td_dict_remove(I, instance->attributes, td_borrow(name)) : 0;
+  if (!found)
+    td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "'%s' object has no attribute '%s'", instance->class->name->data, name->data);
   return found == 1;
 }
 
 static bool set_property(td_interpreter *I, td_value v, td_property *property, td_str *name, td_value value) {
   bool deletes = td_is_nil(value);
-  td_value function = deletes ? property->remove : property->set, arguments[2] = { v, value };
+  td_value function = deletes ? property->remove : property->set, arguments[2] = {v, value};
   if (td_is_none(function)) {
-    td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "property '%s' of '%s' object has no %s", name->data, class_of(v)->name->data, deletes ? "deleter" : "setter");
+    td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "property '%s' of '%s' object has no %s", name->data, class_of(v)->name->data,
+             deletes ? "deleter" : "setter");
     return false;
   }
   td_value result = td_call_values(I, function, deletes ? 1 : 2, arguments);
@@ -112,13 +116,13 @@ static bool set_property(td_interpreter *I, td_value v, td_property *property, t
 }
 
 // Without asking __setattr__ and __delattr__.
-static bool set_plainly(td_interpreter *I, td_value v, td_str *name, td_value value) {
+bool td_instance_set_plainly(td_interpreter *I, td_value v, td_str *name, td_value value) {
   td_instance *instance = td_as_instance(v);
   td_value found = td_class_find(I, instance->class, name);
   if (td_is(found, &td_property_type)) return set_property(I, v, (td_property *)found.o, name, value);
   td_value set = td_is_nil(value) ? TD_NIL : data_descriptor(I, found);
   if (!td_is_nil(set)) {
-    td_value arguments[2] = { v, value }, result = td_special_call(I, set, found, 2, arguments);
+    td_value arguments[2] = {v, value}, result = td_special_call(I, set, found, 2, arguments);
     td_unref(result);
     return !td_is_nil(result);
   }
@@ -136,8 +140,8 @@ static bool set_plainly(td_interpreter *I, td_value v, td_str *name, td_value va
 bool td_instance_set(td_interpreter *I, td_value v, td_str *name, td_value value) {
   bool deletes = td_is_nil(value);
   td_value method = td_special(I, v, deletes ? I->names->delattr : I->names->setattr);
-  if (td_is_nil(method)) return set_plainly(I, v, name, value);
-  td_value arguments[2] = { object_value(name), value }, result = td_special_call(I, method, v, deletes ? 1 : 2, arguments);
+  if (td_is_nil(method)) return td_instance_set_plainly(I, v, name, value);
+  td_value arguments[2] = {td_borrow(name), value}, result = td_special_call(I, method, v, deletes ? 1 : 2, arguments);
   td_unref(result);
   return !td_is_nil(result);
 }
@@ -146,13 +150,16 @@ static void instance_names(td_interpreter *I, td_value v, td_list *names) {
   td_instance *instance = td_as_instance(v);
   td_value key, value;
   int64_t position = 0;
-  while (instance->attributes && td_dict_next(instance->attributes, &position, &key, &value)) td_list_append(I, names, key);
-  td_class_type.names(I, object_value(instance->class), names);
+  while (instance->attributes && td_dict_next(instance->attributes, &position, &key, &value))
+    td_list_append(I, names, key);
+  td_class_type.names(I, td_borrow(instance->class), names);
 }
 
 // ---- operators ----
 
-static td_value reflected(td_interpreter *I, int op, td_value a, td_value b) { return ask(I, b, I->names->reflected[op], 1, &a); }
+static td_value reflected(td_interpreter *I, int op, td_value a, td_value b) {
+  return ask(I, b, I->names->reflected[op], 1, &a);
+}
 
 static td_value instance_binary(td_interpreter *I, int op, td_value a, td_value b) {
   bool left = td_is_instance(a), right = td_is_instance(b), tried = false;
@@ -178,15 +185,17 @@ static td_value instance_binary(td_interpreter *I, int op, td_value a, td_value 
   return result;
 }
 
-static td_value instance_in_place(td_interpreter *I, int op, td_value a, td_value b) { return ask(I, a, I->names->in_place[op], 1, &b); }
+static td_value instance_in_place(td_interpreter *I, int op, td_value a, td_value b) {
+  return ask(I, a, I->names->in_place[op], 1, &b);
+}
 
 static td_value instance_unary(td_interpreter *I, int op, td_value v) {
-  td_str *names[] = { I->names->neg, I->names->pos, I->names->invert };
+  td_str *names[] = {I->names->neg, I->names->pos, I->names->invert};
   return ask(I, v, names[op - TD_UNARY_NEGATIVE], 0, NULL);
 }
 
 static td_value instance_compare(td_interpreter *I, int comparison, td_value a, td_value b) {
-  td_str *names[] = { I->names->eq, I->names->ne, I->names->lt, I->names->le, I->names->gt, I->names->ge };
+  td_str *names[] = {I->names->eq, I->names->ne, I->names->lt, I->names->le, I->names->gt, I->names->ge};
   td_value result = ask(I, a, names[comparison], 1, &b);
   if (comparison != TD_COMPARE_NOT_EQUAL || !td_is_not_implemented(result)) return result;
   td_value equal = ask(I, a, I->names->eq, 1, &b); // a != b is not a == b unless __ne__ says otherwise
@@ -219,9 +228,11 @@ static int64_t instance_length(td_interpreter *I, td_value v) {
   td_value result = ask(I, v, I->names->len, 0, NULL);
   bool whole = result.tag == TD_TAG_INT || result.tag == TD_TAG_BOOL;
   if (whole && result.i >= 0) return result.i;
-  if (td_is_not_implemented(result)) td_raise(I, TD_CLASS_TYPE_ERROR, "object of type '%s' has no len()", class_of(v)->name->data);
+  if (td_is_not_implemented(result))
+    td_raise(I, TD_CLASS_TYPE_ERROR, "object of type '%s' has no len()", class_of(v)->name->data);
   else if (whole) td_raise(I, TD_CLASS_VALUE_ERROR, "__len__() should return >= 0");
-  else if (!td_is_nil(result)) td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object cannot be interpreted as an integer", td_type_name(I, result));
+  else if (!td_is_nil(result))
+    td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object cannot be interpreted as an integer", td_type_name(I, result));
   td_unref(result);
   return -1;
 }
@@ -235,7 +246,8 @@ static int instance_truth(td_interpreter *I, td_value v) {
   }
   td_value result = td_special_call(I, method, v, 0, NULL);
   if (result.tag == TD_TAG_BOOL) return (int)result.i;
-  if (!td_is_nil(result)) td_raise(I, TD_CLASS_TYPE_ERROR, "__bool__ should return bool, returned %s", td_type_name(I, result));
+  if (!td_is_nil(result))
+    td_raise(I, TD_CLASS_TYPE_ERROR, "__bool__ should return bool, returned %s", td_type_name(I, result));
   td_unref(result);
   return -1;
 }
@@ -249,7 +261,8 @@ static td_value instance_item(td_interpreter *I, td_value v, td_value key) {
   return td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not subscriptable", class_of(v)->name->data);
 }
 
-static bool change_item(td_interpreter *I, td_value v, td_str *name, int count, const td_value *arguments, const char *refusal) {
+static bool change_item(td_interpreter *I, td_value v, td_str *name, int count, const td_value *arguments,
+                        const char *refusal) {
   td_value result = ask(I, v, name, count, arguments);
   if (td_is_not_implemented(result)) {
     td_unref(result);
@@ -260,7 +273,7 @@ static bool change_item(td_interpreter *I, td_value v, td_str *name, int count, 
 }
 
 static bool instance_set_item(td_interpreter *I, td_value v, td_value key, td_value value) {
-  return change_item(I, v, I->names->setitem, 2, (td_value[]){ key, value }, "does not support item assignment");
+  return change_item(I, v, I->names->setitem, 2, (td_value[]){key, value}, "does not support item assignment");
 }
 
 static bool instance_delete_item(td_interpreter *I, td_value v, td_value key) {
@@ -268,7 +281,11 @@ static bool instance_delete_item(td_interpreter *I, td_value v, td_value key) {
 }
 
 // Objects with __getitem__ alone are read at 0, 1, ... until IndexError.
-typedef struct index_iterator { td_container container; td_value object; int64_t index; } index_iterator;
+typedef struct index_iterator {
+  td_container container;
+  td_value object;
+  int64_t index;
+} index_iterator;
 
 static void index_clear(td_object *object) {
   td_value held = ((index_iterator *)object)->object;
@@ -291,11 +308,16 @@ static td_value index_next(td_interpreter *I, td_value v) {
   return TD_NIL;
 }
 
-static const td_type index_iterator_type = {
-  .name = "iterator", .size = sizeof(index_iterator), .release = index_clear, .visit = index_visit, .clear = index_clear, .next = index_next
-};
+static const td_type index_iterator_type = {.name = "iterator",
+                                            .size = sizeof(index_iterator),
+                                            .release = index_clear,
+                                            .visit = index_visit,
+                                            .clear = index_clear,
+                                            .next = index_next};
 
-static bool is_iterator(td_interpreter *I, td_value v) { return td_is_instance(v) ? defines(I, v, I->names->next) : td_type_of(v)->next != NULL; }
+static bool is_iterator(td_interpreter *I, td_value v) {
+  return td_is_instance(v) ? defines(I, v, I->names->next) : td_type_of(v)->next != NULL;
+}
 
 static td_value instance_iterate(td_interpreter *I, td_value v) {
   td_value result = ask(I, v, I->names->iter, 0, NULL);
@@ -306,7 +328,8 @@ static td_value instance_iterate(td_interpreter *I, td_value v) {
     if (it) it->object = td_ref(v);
     return td_from(it);
   }
-  if (td_is_not_implemented(result)) td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not iterable", class_of(v)->name->data);
+  if (td_is_not_implemented(result))
+    td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not iterable", class_of(v)->name->data);
   else td_raise(I, TD_CLASS_TYPE_ERROR, "iter() returned non-iterator of type '%s'", td_type_name(I, result));
   td_unref(result);
   return TD_NIL;
@@ -349,7 +372,8 @@ static int instance_contains(td_interpreter *I, td_value v, td_value item) {
 
 static td_value instance_call(td_interpreter *I, td_value callee, const td_arguments *arguments) {
   td_value method = td_special(I, callee, I->names->call);
-  if (td_is_nil(method)) return td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not callable", class_of(callee)->name->data);
+  if (td_is_nil(method))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not callable", class_of(callee)->name->data);
   int32_t total = arguments->count + arguments->keyword_count;
   if (!td_is(method, &td_function_type)) {
     td_value bound = td_bind_method(I, method, callee, class_of(callee));
@@ -363,7 +387,8 @@ static td_value instance_call(td_interpreter *I, td_value callee, const td_argum
   for (int32_t i = 0; i < total; i++) base[i + 1] = td_ref(arguments->values[i]);
   I->stack_top = base + total + 1;
   td_ref(method);
-  td_value result = td_call_keywords(I, method, base, arguments->count + 1, arguments->keyword_count, arguments->keywords);
+  td_value result =
+      td_call_keywords(I, method, base, arguments->count + 1, arguments->keyword_count, arguments->keywords);
   td_unref(method);
   return result;
 }
@@ -374,20 +399,21 @@ static td_value instance_call(td_interpreter *I, td_value callee, const td_argum
 static bool add_text(td_interpreter *I, td_value result, const td_str *name, td_text *text) {
   bool ok = td_is(result, &td_str_type);
   if (ok) td_text_add_bytes(text, td_as_str(result)->data, td_as_str(result)->length);
-  else if (!td_is_nil(result)) td_raise(I, TD_CLASS_TYPE_ERROR, "%s returned non-string (type %s)", name->data, td_type_name(I, result));
+  else if (!td_is_nil(result))
+    td_raise(I, TD_CLASS_TYPE_ERROR, "%s returned non-string (type %s)", name->data, td_type_name(I, result));
   td_unref(result);
   return ok;
 }
 
-static bool repr_plainly(td_value v, td_text *text) {
+void td_instance_repr_plainly(td_value v, td_text *text) {
   const td_class *class = class_of(v);
-  td_text_print(text, "<%s%s%s object at %p>", class->module ? class->module->name->data : "", class->module ? "." : "", class->qualified->data, (void *)v.o);
-  return true;
+  if (class->module) td_text_print(text, "<%s.", class->module->name->data);
+  td_text_print(text, "%s%s object at %p>", class->module ? "" : "<", class->qualified->data, (void *)v.o);
 }
 
 static bool instance_repr(td_interpreter *I, td_value v, td_text *text) {
   td_value method = td_special(I, v, I->names->repr);
-  if (td_is_nil(method)) return repr_plainly(v, text);
+  if (td_is_nil(method)) return td_instance_repr_plainly(v, text), true;
   return add_text(I, td_special_call(I, method, v, 0, NULL), I->names->repr, text);
 }
 
@@ -411,110 +437,6 @@ static bool instance_format(td_interpreter *I, td_value v, const char *spec, td_
   return add_text(I, result, I->names->format, text);
 }
 
-// ---- methods that every instance has ----
-
-static td_value text_of(td_interpreter *I, bool ok, td_text *text) {
-  if (ok) return td_from(td_str_take(I, text));
-  td_text_clear(text);
-  return TD_NIL;
-}
-
-static td_value object_init(td_interpreter *I, td_value self, td_value *arguments) {
-  bool any = td_as_tuple(arguments[0])->count || td_as_dict(arguments[1])->count;
-  if (any && !td_is(self, &td_exception_type) && !defines(I, self, I->names->new_))
-    return td_raise(I, TD_CLASS_TYPE_ERROR, "object.__init__() takes exactly one argument (the instance to initialize)");
-  return TD_NONE;
-}
-
-static td_value object_repr(td_interpreter *I, td_value self, td_value *arguments) {
-  (void)arguments;
-  td_text text = { 0 };
-  return text_of(I, repr_plainly(self, &text), &text);
-}
-
-static td_value object_str(td_interpreter *I, td_value self, td_value *arguments) {
-  (void)arguments;
-  td_text text = { 0 };
-  return text_of(I, td_repr(I, self, &text), &text);
-}
-
-static td_value object_format(td_interpreter *I, td_value self, td_value *arguments) {
-  td_text text = { 0 };
-  if (!td_is(arguments[0], &td_str_type) || td_as_str(arguments[0])->length)
-    return td_raise(I, TD_CLASS_TYPE_ERROR, "unsupported format string passed to %s.__format__", class_of(self)->name->data);
-  return text_of(I, td_print(I, self, &text), &text);
-}
-
-static td_value object_eq(td_interpreter *I, td_value self, td_value *arguments) {
-  (void)I;
-  return arguments[0].tag == TD_TAG_OBJECT && arguments[0].o == self.o ? td_bool(true) : td_ref(TD_NOT_IMPLEMENTED);
-}
-
-static td_value object_ne(td_interpreter *I, td_value self, td_value *arguments) {
-  (void)I;
-  return arguments[0].tag == TD_TAG_OBJECT && arguments[0].o == self.o ? td_bool(false) : td_ref(TD_NOT_IMPLEMENTED);
-}
-
-static td_value object_hash(td_interpreter *I, td_value self, td_value *arguments) {
-  (void)I, (void)arguments;
-  return td_int((int64_t)((uintptr_t)self.o >> 4));
-}
-
-static td_str *attribute_name(td_interpreter *I, td_value v) { // new reference
-  if (td_is(v, &td_str_type)) return td_str_intern(I, td_as_str(v)->data, td_as_str(v)->length);
-  td_raise(I, TD_CLASS_TYPE_ERROR, "attribute name must be string, not '%s'", td_type_name(I, v));
-  return NULL;
-}
-
-static td_value object_setattr(td_interpreter *I, td_value self, td_value *arguments) {
-  td_str *name = attribute_name(I, arguments[0]);
-  bool ok = name && set_plainly(I, self, name, arguments[1]);
-  td_unref(td_from(name));
-  return ok ? TD_NONE : TD_NIL;
-}
-
-static td_value object_delattr(td_interpreter *I, td_value self, td_value *arguments) {
-  td_str *name = attribute_name(I, arguments[0]);
-  bool ok = name && set_plainly(I, self, name, TD_NIL);
-  td_unref(td_from(name));
-  return ok ? TD_NONE : TD_NIL;
-}
-
-static td_value object_getattribute(td_interpreter *I, td_value self, td_value *arguments) {
-  td_str *name = attribute_name(I, arguments[0]);
-  td_value value = name ? td_attribute(I, self, name) : TD_NIL;
-  td_unref(td_from(name));
-  return value;
-}
-
-static td_value object_new(td_interpreter *I, td_value self, td_value *arguments) {
-  (void)self;
-  if (td_is_class(arguments[0])) {
-    td_value instance = td_instance_new(I, td_as_class(arguments[0]));
-    if (td_is(instance, &td_exception_type)) ((td_exception *)instance.o)->arguments = td_ref(arguments[1]);
-    return instance;
-  }
-  return td_raise(I, TD_CLASS_TYPE_ERROR, "object.__new__(X): X is not a type object (%s)", td_type_name(I, arguments[0]));
-}
-
-static td_value object_init_subclass(td_interpreter *I, td_value self, td_value *arguments) { return (void)I, (void)self, (void)arguments, TD_NONE; }
-
-static const td_method object_methods[] = {
-  { "__init__", "(*args, **kwargs)", object_init, NULL },
-  { "__repr__", "()", object_repr, NULL },
-  { "__str__", "()", object_str, NULL },
-  { "__format__", "(format_spec, /)", object_format, NULL },
-  { "__eq__", "(value, /)", object_eq, NULL },
-  { "__ne__", "(value, /)", object_ne, NULL },
-  { "__hash__", "()", object_hash, NULL },
-  { "__setattr__", "(name, value, /)", object_setattr, NULL },
-  { "__delattr__", "(name, /)", object_delattr, NULL },
-  { "__getattribute__", "(name, /)", object_getattribute, NULL },
-  { "__new__", "(cls, /, *args, **kwargs)", object_new, NULL },
-  { "__init_subclass__", "(**kwargs)", object_init_subclass, NULL },
-  { 0 },
-};
-
 // ---- the two records ----
 
 static void instance_clear(td_object *object) {
@@ -536,33 +458,33 @@ static void instance_visit(td_object *object, td_visitor *visitor, void *argumen
 }
 
 const td_type td_instance_type = {
-  .name = "object",
-  .size = sizeof(td_instance),
-  .release = instance_release,
-  .visit = instance_visit,
-  .clear = instance_clear,
-  .truth = instance_truth,
-  .repr = instance_repr,
-  .print = instance_print,
-  .format = instance_format,
-  .attribute = td_instance_attribute,
-  .set_attribute = td_instance_set,
-  .names = instance_names,
-  .item = instance_item,
-  .set_item = instance_set_item,
-  .delete_item = instance_delete_item,
-  .length = instance_length,
-  .iterate = instance_iterate,
-  .next = instance_next,
-  .contains = instance_contains,
-  .call = instance_call,
-  .binary = instance_binary,
-  .in_place = instance_in_place,
-  .unary = instance_unary,
-  .compare = instance_compare,
-  .hash = instance_hash,
-  .methods = object_methods,
-  .doc = "The base of all classes.",
+    .name = "object",
+    .size = sizeof(td_instance),
+    .release = instance_release,
+    .visit = instance_visit,
+    .clear = instance_clear,
+    .truth = instance_truth,
+    .repr = instance_repr,
+    .print = instance_print,
+    .format = instance_format,
+    .attribute = td_instance_attribute,
+    .set_attribute = td_instance_set,
+    .names = instance_names,
+    .item = instance_item,
+    .set_item = instance_set_item,
+    .delete_item = instance_delete_item,
+    .length = instance_length,
+    .iterate = instance_iterate,
+    .next = instance_next,
+    .contains = instance_contains,
+    .call = instance_call,
+    .binary = instance_binary,
+    .in_place = instance_in_place,
+    .unary = instance_unary,
+    .compare = instance_compare,
+    .hash = instance_hash,
+    .methods = td_object_methods,
+    .doc = "The base of all classes.",
 };
 
 static void exception_clear(td_object *object) {
@@ -612,9 +534,15 @@ static bool exception_print(td_interpreter *I, td_value v, td_text *text) {
   return key_error ? td_repr(I, tuple->items[0], text) : td_print(I, tuple->items[0], text);
 }
 
+static td_value text_of(td_interpreter *I, bool ok, td_text *text) {
+  if (ok) return td_from(td_str_take(I, text));
+  td_text_clear(text);
+  return TD_NIL;
+}
+
 static td_value exception_str(td_interpreter *I, td_value self, td_value *arguments) {
   (void)arguments;
-  td_text text = { 0 };
+  td_text text = {0};
   td_value values = ((td_exception *)self.o)->arguments;
   td_tuple *tuple = td_as_tuple(values);
   bool ok = !tuple->count || (tuple->count == 1 ? td_print(I, tuple->items[0], &text) : td_repr(I, values, &text));
@@ -629,41 +557,43 @@ static td_value exception_init(td_interpreter *I, td_value self, td_value *argum
   return TD_NONE;
 }
 
-static td_value exception_with_traceback(td_interpreter *I, td_value self, td_value *arguments) { return (void)I, (void)arguments, td_ref(self); }
+static td_value exception_with_traceback(td_interpreter *I, td_value self, td_value *arguments) {
+  return (void)I, (void)arguments, td_ref(self);
+}
 
 static const td_method exception_methods[] = {
-  { "__init__", "(*args)", exception_init, NULL },
-  { "__str__", "()", exception_str, NULL },
-  { "with_traceback", "(tb, /)", exception_with_traceback, "The exception itself: where it arose is kept by itself." },
-  { 0 },
+    {"__init__", "(*args)", exception_init, NULL},
+    {"__str__", "()", exception_str, NULL},
+    {"with_traceback", "(tb, /)", exception_with_traceback, "The exception itself: where it arose is kept by itself."},
+    {0},
 };
 
 const td_type td_exception_type = {
-  .name = "BaseException",
-  .size = sizeof(td_exception),
-  .release = exception_release,
-  .visit = exception_visit,
-  .clear = exception_clear,
-  .truth = instance_truth,
-  .repr = exception_repr,
-  .print = exception_print,
-  .format = instance_format,
-  .attribute = td_instance_attribute,
-  .set_attribute = td_instance_set,
-  .names = instance_names,
-  .item = instance_item,
-  .set_item = instance_set_item,
-  .delete_item = instance_delete_item,
-  .length = instance_length,
-  .iterate = instance_iterate,
-  .next = instance_next,
-  .contains = instance_contains,
-  .call = instance_call,
-  .binary = instance_binary,
-  .in_place = instance_in_place,
-  .unary = instance_unary,
-  .compare = instance_compare,
-  .hash = instance_hash,
-  .methods = exception_methods,
-  .doc = "The base of all exceptions.",
+    .name = "BaseException",
+    .size = sizeof(td_exception),
+    .release = exception_release,
+    .visit = exception_visit,
+    .clear = exception_clear,
+    .truth = instance_truth,
+    .repr = exception_repr,
+    .print = exception_print,
+    .format = instance_format,
+    .attribute = td_instance_attribute,
+    .set_attribute = td_instance_set,
+    .names = instance_names,
+    .item = instance_item,
+    .set_item = instance_set_item,
+    .delete_item = instance_delete_item,
+    .length = instance_length,
+    .iterate = instance_iterate,
+    .next = instance_next,
+    .contains = instance_contains,
+    .call = instance_call,
+    .binary = instance_binary,
+    .in_place = instance_in_place,
+    .unary = instance_unary,
+    .compare = instance_compare,
+    .hash = instance_hash,
+    .methods = exception_methods,
+    .doc = "The base of all exceptions.",
 };

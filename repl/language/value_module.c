@@ -1,18 +1,16 @@
-// Modules: a script's global names. A name's place never moves, so nodes point at it; a name that was only read has a place
-// without a value.
+// Modules: a script's global names. A name's place never moves, so nodes point at it; a name that was only read has a
+// place without a value.
 #include <string.h>
 
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
-
-static td_value object_value(void *object) { return (td_value){ .tag = TD_TAG_OBJECT, .o = object }; } // no reference is added
 
 td_module *td_module_new(td_interpreter *I, const char *name) {
   td_module *module = td_object_new(I, &td_module_type, sizeof *module);
   if (!module) return NULL;
   module->name = td_str_intern(I, name, strlen(name));
   module->index = module->name ? td_dict_new(I) : NULL;
-  bool ok = module->index && td_module_put(I, module, I->names->name, td_ref(object_value(module->name)));
+  bool ok = module->index && td_module_put(I, module, I->names->name, td_ref(td_borrow(module->name)));
   if (ok) return module;
   td_unref(td_from(module));
   return NULL;
@@ -44,7 +42,7 @@ td_global *td_module_global(td_interpreter *I, td_module *module, td_str *name) 
     td_memory_free(global);
     return NULL;
   }
-  *global = (td_global){ .name = (td_str *)td_ref(object_value(name)).o, .value = TD_NIL, .builtin = TD_NIL };
+  *global = (td_global){.name = (td_str *)td_ref(td_borrow(name)).o, .value = TD_NIL, .builtin = TD_NIL};
   return module->globals[module->count++] = global;
 }
 
@@ -88,7 +86,9 @@ td_value td_module_attribute(td_interpreter *I, td_module *module, td_str *name)
   return name == I->names->dict ? module_dict(I, module) : TD_NIL;
 }
 
-static td_value module_attribute(td_interpreter *I, td_value v, td_str *name) { return td_module_attribute(I, (td_module *)v.o, name); }
+static td_value module_attribute(td_interpreter *I, td_value v, td_str *name) {
+  return td_module_attribute(I, (td_module *)v.o, name);
+}
 
 static bool module_set_attribute(td_interpreter *I, td_value v, td_str *name, td_value value) {
   td_module *module = (td_module *)v.o;
@@ -102,7 +102,7 @@ static bool module_set_attribute(td_interpreter *I, td_value v, td_str *name, td
 static void module_names(td_interpreter *I, td_value v, td_list *names) {
   const td_module *module = (td_module *)v.o;
   for (int32_t i = 0; i < module->count; i++)
-    if (!td_is_nil(module->globals[i]->value)) td_list_append(I, names, object_value(module->globals[i]->name));
+    if (!td_is_nil(module->globals[i]->value)) td_list_append(I, names, td_borrow(module->globals[i]->name));
 }
 
 static bool module_repr(td_interpreter *I, td_value v, td_text *text) {
@@ -148,14 +148,14 @@ static void module_visit(td_object *object, td_visitor *visitor, void *argument)
 }
 
 const td_type td_module_type = {
-  .name = "module",
-  .size = sizeof(td_module),
-  .release = module_release,
-  .visit = module_visit,
-  .clear = module_clear,
-  .repr = module_repr,
-  .attribute = module_attribute,
-  .set_attribute = module_set_attribute,
-  .names = module_names,
-  .doc = "The names of a script that was imported.",
+    .name = "module",
+    .size = sizeof(td_module),
+    .release = module_release,
+    .visit = module_visit,
+    .clear = module_clear,
+    .repr = module_repr,
+    .attribute = module_attribute,
+    .set_attribute = module_set_attribute,
+    .names = module_names,
+    .doc = "The names of a script that was imported.",
 };
