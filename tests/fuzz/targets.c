@@ -1,0 +1,169 @@
+// See targets.h. A timer's thread raises the interrupt flag while code runs, so that an endless loop ends; code that
+// catches KeyboardInterrupt is interrupted again.
+#include "tests/fuzz/targets.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/base/memory.h"
+#include "engine/io/idx.h"
+#include "repl/library/library.h"
+#include "repl/language/builtins.h"
+#include "repl/language/interpreter.h"
+
+enum { MILLISECONDS = 40, RUNS_KEPT = 64 };
+
+static void fail(const char *what) {
+  fprintf(stderr, "fuzz: %s\n", what);
+  abort();
+}
+
+// ---- the watch ----
+
+static _Atomic(td_interpreter *) watched;
+static atomic_uint running; // number of the run that goes on; 0: none
+
+static void nap(long milliseconds) {
+  struct timespec time = {.tv_nsec = milliseconds * 1000000};
+  nanosleep(&time, NULL);
+}
+
+static void *watch(void *unused) {
+  (void)unused;
+  for (unsigned last = 0, ticks = 0;; nap(MILLISECONDS / 2)) {
+    unsigned now = atomic_load(&running);
+    ticks = now && now == last ? ticks + 1 : 0;
+    last = now;
+    if (ticks >= 2) atomic_store(&atomic_load(&watched)->context->interrupt, 1);
+  }
+  return NULL;
+}
+
+static void drop(void *owner, const td_event *event) {
+  (void)owner;
+  (void)event;
+}
+
+// ---- an interpreter that is used for some runs ----
+
+static td_interpreter *session;
+static int64_t live_before;
+static int runs;
+
+static void close_session(void) {
+  if (!session) return;
+  td_interpreter_free(session);
+  session = NULL;
+  if (td_memory_live() != live_before) fail("memory is left when the interpreter is gone");
+}
+
+static void open_session(void) {
+  static const td_event_sink sink = {.emit = drop};
+  static pthread_t thread;
+  if (session && ++runs % RUNS_KEPT == 0) close_session();
+  if (session) return;
+  live_before = td_memory_live();
+  session = td_interpreter_new(1);
+  if (!session) fail("no interpreter");
+  session->sink = &sink;
+  session->library = td_library_decks;
+  atomic_store(&watched, session);
+  if (!thread && pthread_create(&thread, NULL, watch, NULL)) fail("no thread");
+  if (runs == 0) atexit(close_session);
+}
+
+static void run(const char *text, size_t length) {
+  static unsigned number;
+  td_run_options options = {.name = "fuzz.deck", .folder = "", .echo_all = true};
+  atomic_store(&running, ++number ? number : ++number);
+  td_run(session, session->main, text, length, &options);
+  atomic_store(&running, 0);
+  atomic_store(&session->context->interrupt, 0);
+  if (!td_is_nil(session->raised)) fail("an exception is still in flight");
+  if (session->depth || session->stack_top != session->stack) fail("the stack is not empty");
+}
+
+void fuzz_language(const uint8_t *bytes, size_t size) {
+  static const char check[] = "assert 1 + 1 == 2 and [x for x in 'ab'] == ['a', 'b']";
+  td_run_options options = {.name = "check", .folder = ""};
+  open_session();
+  td_check_complete(session, (const char *)bytes, size);
+  run((const char *)bytes, size);
+  td_run_result result = td_run(session, session->builtins, check, sizeof check - 1, &options);
+  if (result != TD_RUN_DONE) fail("1 + 1 is not 2 any more");
+}
+
+// ---- formats ----
+
+static void call_format(const char *spec, td_value value) { // spec.format(value), spec % value
+  td_value text = td_from(td_str_from(session, spec)), values[] = {value, value};
+  if (td_is_nil(text)) return;
+  td_value formatted = td_call_method(session, text, "format", 2, values);
+  td_unref(formatted);
+  td_clear_raised(session);
+  formatted = td_binary(session, TD_BINARY_REMAINDER, text, value);
+  td_unref(formatted);
+  td_clear_raised(session);
+  td_unref(text);
+}
+
+static td_value sample(int which) {
+  static const char *const codes[] = {"12345", "-7", "0.1", "-1e300", "float('nan')", "'text \\xe9'", "True", "None", "(1, 'a', 2.5)",
+                                      "[1]", "{'k': 3}", "tensor([1.5, 2.0])", "tensor(2.5)", "-9223372036854775807 - 1", "''", "1e22"};
+  char code[64];
+  snprintf(code, sizeof code, "value = %s", codes[which & 15]);
+  td_run_options options = {.name = "sample", .folder = ""};
+  td_run(session, session->main, code, strlen(code), &options);
+  td_str *name = td_str_intern(session, "value", 5);
+  td_value value = td_ref(td_module_get(session->main, name));
+  td_unref(td_from(name));
+  return value;
+}
+
+void fuzz_format(const uint8_t *bytes, size_t size) {
+  if (!size) return;
+  char *spec = malloc(size + 16);
+  if (!spec) return;
+  memcpy(spec, bytes + 1, size - 1);
+  spec[size - 1] = 0;
+  open_session();
+  td_value value = sample(bytes[0]);
+  td_text text = {0};
+  switch (bytes[0] >> 4 & 3) {
+  case 0: td_format(session, value, spec, &text); break;
+  case 1: call_format(spec, value); break;
+  default: // f'''{value:...}''' with the bytes as they are
+    td_text_add(&text, bytes[0] & 64 ? "f'''{value:" : "f'''");
+    td_text_add_bytes(&text, spec, size - 1);
+    td_text_add(&text, bytes[0] & 64 ? "}'''" : "'''");
+    if (text.data) run(text.data, text.length);
+  }
+  td_clear_raised(session);
+  td_text_clear(&text);
+  td_unref(value);
+  free(spec);
+}
+
+// ---- files ----
+
+void fuzz_idx(const uint8_t *bytes, size_t size) {
+  static int file = -1;
+  static td_context *context;
+  char path[64];
+  if (file < 0) file = memfd_create("fuzz.idx", 0);
+  if (!context) context = td_context_new(1);
+  if (file < 0 || !context || ftruncate(file, 0) || pwrite(file, bytes, size, 0) != (ssize_t)size) fail("no file");
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  int64_t before = td_memory_live();
+  td_tensor *tensor = NULL;
+  int code = td_idx_load(context, path, &tensor);
+  if ((code == TD_OK) != (tensor != NULL)) fail("load_idx: neither a tensor nor an error");
+  td_tensor_unref(tensor);
+  td_error_clear(context);
+  if (td_memory_live() != before) fail("load_idx: memory is left");
+}

@@ -1,0 +1,11 @@
+// Parsers and the evaluator as functions over bytes from a stranger. None may crash, hang, leak or grow without bound,
+// whatever the bytes. libFuzzer (libfuzzer.c) and "make check" (test_inputs.c) drive the same functions.
+#ifndef TESTS_FUZZ_TARGETS_H
+#define TESTS_FUZZ_TARGETS_H
+#include <stddef.h>
+#include <stdint.h>
+
+void fuzz_language(const uint8_t *bytes, size_t size); // a deck: parsed, then run for a short time
+void fuzz_format(const uint8_t *bytes, size_t size);   // first byte: a value and a way to format; the others: the spec
+void fuzz_idx(const uint8_t *bytes, size_t size);      // an IDX file, gzipped or not
+#endif

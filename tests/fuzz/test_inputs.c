@@ -1,0 +1,307 @@
+// Inputs from a stranger, in every "make check": all past finds, then mutations of the golden decks, of format specs and
+// of IDX files, the same ones on every run. Each batch runs in a process of its own; when it dies, the input that was
+// running is shown, to be made small and kept in tests/fuzz/finds.
+#include <check.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef HAVE_ZLIB
+#include <zlib.h>
+#endif
+
+#include "tests/fuzz/targets.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+const char *__asan_default_options(void);
+// An input may ask for more than there is: it gets an error, as from the C library.
+const char *__asan_default_options(void) { return "allocator_may_return_null=1:max_allocation_size_mb=512:detect_leaks=0"; }
+#endif
+
+enum { INPUT_MAX = 1 << 16, SECONDS = 120 };
+typedef void target(const uint8_t *, size_t);
+typedef struct input { size_t size; uint8_t bytes[INPUT_MAX]; } input;
+static input *current; // shared with the process that runs it
+
+// ---- files that mutations begin with ----
+
+static char **seeds;
+static size_t *seed_sizes;
+static size_t seed_count;
+
+static const char *source_folder(void) {
+  const char *folder = getenv("top_srcdir");
+  return folder ? folder : ".";
+}
+
+static char *read_file(const char *path, size_t *size) {
+  FILE *file = fopen(path, "rb");
+  ck_assert_msg(file != NULL, "%s can't be opened", path);
+  char *bytes = malloc(INPUT_MAX);
+  *size = fread(bytes, 1, INPUT_MAX, file);
+  fclose(file);
+  return bytes;
+}
+
+static glob_t find(const char *pattern) {
+  char path[PATH_MAX];
+  glob_t found;
+  snprintf(path, sizeof path, "%s/%s", source_folder(), pattern);
+  if (glob(path, 0, NULL, &found)) found.gl_pathc = 0;
+  return found;
+}
+
+static void read_seeds(void) {
+  glob_t found = find("tests/language/*/*/*.deck");
+  ck_assert_msg(found.gl_pathc > 100, "no golden decks under %s/tests/language", source_folder());
+  seeds = malloc(found.gl_pathc * sizeof *seeds);
+  seed_sizes = malloc(found.gl_pathc * sizeof *seed_sizes);
+  for (size_t i = 0; i < found.gl_pathc; i++) {
+    char *bytes = read_file(found.gl_pathv[i], &seed_sizes[seed_count]);
+    if (seed_sizes[seed_count] < 6000) seeds[seed_count++] = bytes;
+    else free(bytes);
+  }
+  globfree(&found);
+}
+
+// ---- running ----
+
+static void run_alone(target *run, void (*make)(uint64_t, input *), uint64_t first, uint64_t count) {
+  current = mmap(NULL, sizeof *current, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ck_assert_ptr_ne(current, MAP_FAILED);
+  fflush(NULL);
+  pid_t child = fork();
+  if (child == 0) {
+    setpgid(0, 0);
+    struct rlimit limit = {(rlim_t)2 << 30, (rlim_t)2 << 30};
+#if !defined(__SANITIZE_ADDRESS__)
+    setrlimit(RLIMIT_AS, &limit);
+#endif
+    (void)limit;
+    alarm(SECONDS);
+    for (uint64_t i = first; i < first + count; i++) {
+      if (make) make(i, current);
+      run(current->bytes, current->size);
+    }
+    exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ck_assert_msg(status == 0, "inputs %llu to %llu ended with status %#x at this one (%zu bytes):\n%.*s", (unsigned long long)first,
+                (unsigned long long)(first + count - 1), (unsigned)status, current->size, (int)current->size, (char *)current->bytes);
+  munmap(current, sizeof *current);
+}
+
+// ---- mutations ----
+
+static uint64_t next_random(uint64_t *state) { // splitmix64
+  uint64_t z = *state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+static size_t below(uint64_t *state, size_t limit) { return limit ? next_random(state) % limit : 0; }
+
+// Replaces size bytes at a place by others.
+static void splice(input *in, size_t at, size_t size, const void *bytes, size_t count) {
+  if (at > in->size) at = in->size;
+  if (size > in->size - at) size = in->size - at;
+  if (in->size - size + count > INPUT_MAX) return;
+  uint8_t *kept = malloc(count + 1);
+  memcpy(kept, bytes, count);
+  memmove(in->bytes + at + count, in->bytes + at + size, in->size - at - size);
+  memcpy(in->bytes + at, kept, count);
+  free(kept);
+  in->size += count - size;
+}
+
+static bool in_word(uint8_t c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 128; }
+
+static void find_word(const input *in, size_t at, size_t *begin, size_t *size) { // the word or sign at a place
+  size_t end = at;
+  while (at > 0 && in_word(in->bytes[at - 1]) && in_word(in->bytes[at])) at--;
+  while (end < in->size && in_word(in->bytes[end])) end++;
+  *begin = at;
+  *size = end > at ? end - at : 1;
+}
+
+static void find_line(const input *in, size_t at, size_t *begin, size_t *size) {
+  size_t end = at;
+  while (at > 0 && in->bytes[at - 1] != '\n') at--;
+  while (end < in->size && in->bytes[end++] != '\n') continue;
+  *begin = at;
+  *size = end - at;
+}
+
+static const char *const words[] = {
+    "0", "-1", "9223372036854775807", "1e308", "0.0", "''", "'x'", "None", "True", "[]", "()", "{}", "self", "...", "f'{1}'", "b", "x",
+    "int", "list", "dict", "str", "object", "type", "print", "len", "range(3)", "range(9223372036854775807)", "lambda: 0", "tensor([1.0])",
+    "zeros((0, 3))", "Variable(1.0)", "GradientTape()", "(1, 2)", "[1, [2]]", "{1: 2}", "{1}", "iter([1])", "map(str, [1])", "slice(1)",
+    "float('nan')", "ValueError", "ValueError('e')", "super()", "Exception", "(x for x in [1])", "property", "staticmethod", "classmethod",
+    "+", "-", "*", "**", "/", "//", "%", "@", "==", "!=", "<", "in", "not in", "is", "and", "or", "not", "if", "else", "for", "while", "def",
+    "class", "return", "yield", "break", "continue", "raise", "try:", "except:", "finally:", "with", "as", "del", "global", "nonlocal",
+    "import", "from", "assert", "pass", ":", ",", ".", "(", ")", "[", "]", "{", "}", "=", "+=", ":=", "->", "*x", "**x", ";", "\n", "\n    ",
+    "\t", "\\", "'", "\"", "'''", "#", "%who", "!", "?", "f'{", "}'", "1_0", "0x", "0b1", "1e", ".5", "\xc3\xa9", "\xff", "__init__",
+    "__getattr__", "__eq__", "__hash__", "__iter__", "__next__", "__repr__", "__del__", "__class__", "__dict__", "__add__", "__bool__"};
+enum { WORDS = sizeof words / sizeof *words };
+
+static void mutate_text(uint64_t *state, input *in) {
+  size_t begin, size, at = below(state, in->size);
+  const char *word = words[below(state, WORDS)];
+  const size_t other = below(state, seed_count);
+  input line = {.size = 0};
+  switch (below(state, 9)) {
+  case 0: // another word
+  case 1:
+  case 2:
+    find_word(in, at, &begin, &size);
+    splice(in, begin, size, word, strlen(word));
+    break;
+  case 3: splice(in, at, 0, word, strlen(word)); break;
+  case 4: // a word less
+    find_word(in, at, &begin, &size);
+    splice(in, begin, size, "", 0);
+    break;
+  case 5: // a word of its own elsewhere
+    find_word(in, at, &begin, &size);
+    splice(in, below(state, in->size), 0, in->bytes + begin, size);
+    break;
+  case 6: // a line less
+    find_line(in, at, &begin, &size);
+    splice(in, begin, size, "", 0);
+    break;
+  case 7: // a line of another deck
+    memcpy(line.bytes, seeds[other], seed_sizes[other]);
+    line.size = seed_sizes[other];
+    find_line(&line, below(state, line.size), &begin, &size);
+    const size_t from = begin, count = size;
+    find_line(in, at, &begin, &size);
+    splice(in, begin, below(state, 2) ? size : 0, line.bytes + from, count);
+    break;
+  default: // a byte
+    if (in->size) in->bytes[at] = (uint8_t)next_random(state);
+  }
+}
+
+static void make_deck(uint64_t number, input *in) {
+  uint64_t state = number;
+  size_t seed = below(&state, seed_count);
+  in->size = seed_sizes[seed];
+  memcpy(in->bytes, seeds[seed], in->size);
+  for (size_t i = 1 + below(&state, 4); i > 0; i--) mutate_text(&state, in);
+}
+
+static void make_format(uint64_t number, input *in) {
+  static const char *const pieces[] = {"<", ">", "=", "^", "+", "-", " ", "#", "0", "1", "9", "12", "30", "999999999999", ",", "_", ".", ".3",
+                                       ".0", "e", "E", "f", "F", "g", "G", "n", "%", "d", "b", "o", "x", "X", "c", "s", "r", "a", "{", "}", "{}",
+                                       "{0}", "{value}", "{0.real}", "{0[1]}", "{:{}}", "!r", "!s", "!a", "!", ":", "{value!r:>", "%s", "%d", "%5.2f",
+                                       "%(k)s", "%*d", "%%", "é", "\xff", "z", "[", "]", "=", "'", "\n", "\\", "\\N{", "x=", "lambda", "*"};
+  uint64_t state = number;
+  in->size = 0;
+  uint8_t kind = (uint8_t)next_random(&state);
+  splice(in, 0, 0, &kind, 1);
+  for (size_t i = 1 + below(&state, 7); i > 0; i--) {
+    const char *piece = pieces[below(&state, sizeof pieces / sizeof *pieces)];
+    splice(in, in->size, 0, piece, strlen(piece));
+  }
+}
+
+static void make_idx(uint64_t number, input *in) {
+  static const uint8_t codes[] = {8, 9, 11, 12, 13, 14, 0, 255};
+  uint64_t state = number;
+  const uint8_t start[4] = {0, 0, codes[below(&state, 8)], (uint8_t)below(&state, 10)};
+  in->size = 0;
+  splice(in, 0, 0, start, 4);
+  for (int axis = 0; axis < start[3]; axis++) {
+    const uint8_t size[4] = {below(&state, 16) ? 0 : 255, 0, 0, (uint8_t)below(&state, 5)};
+    splice(in, in->size, 0, size, 4);
+  }
+  for (size_t i = below(&state, 100); i > 0; i--) splice(in, in->size, 0, &(uint8_t){(uint8_t)next_random(&state)}, 1);
+#ifdef HAVE_ZLIB
+  if (below(&state, 2)) { // the same, gzipped
+    static uint8_t packed[INPUT_MAX];
+    z_stream stream = {.next_in = in->bytes, .avail_in = (unsigned)in->size, .next_out = packed, .avail_out = sizeof packed};
+    ck_assert_int_eq(deflateInit2(&stream, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    deflate(&stream, Z_FINISH);
+    in->size = stream.total_out;
+    memcpy(in->bytes, packed, in->size);
+    deflateEnd(&stream);
+  }
+#endif
+  for (size_t i = below(&state, 4); i > 0; i--) in->bytes[below(&state, in->size)] = (uint8_t)next_random(&state);
+  if (below(&state, 3) == 0) in->size = below(&state, in->size + 1);
+}
+
+// ---- cases ----
+
+static target *target_of(const char *name) {
+  if (strncmp(name, "format-", 7) == 0) return fuzz_format;
+  if (strncmp(name, "idx-", 4) == 0) return fuzz_idx;
+  return fuzz_language;
+}
+
+static glob_t finds;
+static void make_find(uint64_t number, input *in) {
+  char *bytes = read_file(finds.gl_pathv[number], &in->size);
+  memcpy(in->bytes, bytes, in->size);
+  free(bytes);
+}
+
+START_TEST(past_finds) {
+  finds = find("tests/fuzz/finds/*");
+  for (size_t i = 0; i < finds.gl_pathc; i++) {
+    const char *slash = strrchr(finds.gl_pathv[i], '/');
+    run_alone(target_of(slash + 1), make_find, i, 1);
+  }
+  globfree(&finds);
+}
+END_TEST
+
+// How many batches of inputs there are; FUZZ_BATCHES asks for more, FUZZ_FIRST for others.
+static uint64_t number_of(const char *name, uint64_t otherwise) {
+  const char *text = getenv(name);
+  return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static void run_batches(target *run, void (*make)(uint64_t, input *), uint64_t batches, uint64_t size) {
+  uint64_t first = number_of("FUZZ_FIRST", 0);
+  batches = number_of("FUZZ_BATCHES", batches);
+  for (uint64_t i = first; i < first + batches; i++) run_alone(run, make, i * size, size);
+}
+
+START_TEST(mutated_decks) {
+  read_seeds();
+  run_batches(fuzz_language, make_deck, 12, 200);
+}
+END_TEST
+
+START_TEST(format_specs) { run_batches(fuzz_format, make_format, 4, 1000); }
+END_TEST
+
+START_TEST(idx_files) { run_batches(fuzz_idx, make_idx, 4, 1000); }
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("fuzz/inputs");
+  const struct { const char *name; const TTest *test; } cases[] = {
+      {"finds", past_finds}, {"decks", mutated_decks}, {"formats", format_specs}, {"idx", idx_files}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    TCase *test = tcase_create(cases[i].name);
+    tcase_set_timeout(test, 3600);
+    tcase_add_test(test, cases[i].test);
+    suite_add_tcase(suite, test);
+  }
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_ENV);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
