@@ -126,6 +126,7 @@ static void complete_name(td_interpreter *I, td_completion *c, const char *prefi
     td_value v = td_lookup_path(I, c->line + callee_start, callee);
     add_parameters(c, v, prefix);
     td_unref(v);
+    if (c->count && !*prefix) return; // nothing is typed yet: the parameters are the news
   }
   for (int i = 0; i < I->main->count; i++)
     if (!td_is_nil(I->main->globals[i]->value)) add(c, "", I->main->globals[i]->name->data, "", prefix);
