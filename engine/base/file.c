@@ -56,7 +56,12 @@ static int call_open(const char *path, int flags, mode_t mode) {
   return fd;
 }
 
-static int call_stat(int fd, struct stat *status) { return injected() ? -1 : fstat(fd, status); }
+static int call_stat(int fd, struct stat *status) { // file systems over a network can be interrupted in it
+  int result, interrupts = 0;
+  do result = injected() ? -1 : fstat(fd, status);
+  while (again(result, &interrupts));
+  return result;
+}
 
 static int call_lstat(const char *path, struct stat *status) { return injected() ? -1 : lstat(path, status); }
 
