@@ -190,7 +190,7 @@ static bool unpack_iterable(td_interpreter *I, const td_node *target, td_value v
   return ok;
 }
 
-bool td_assign_unpack(td_interpreter *I, const td_node *target, td_value value) {
+static bool assign_unpack(td_interpreter *I, const td_node *target, td_value value) {
   bool ok;
   if (td_is(value, &td_tuple_type)) ok = assign_values(I, target, td_as_tuple(value)->items, td_as_tuple(value)->count);
   else ok = unpack_iterable(I, target, value);
@@ -209,7 +209,8 @@ static bool assign_item(td_interpreter *I, const td_node *target, td_value value
   if (td_is_nil(key)) {
     td_unref(object);
   } else if (td_type_of(object)->with_item) {
-    td_chain c = {.links = {{.node = target, .object = object, .key = key}}, .count = 1, .root = base};
+    td_chain c;
+    td_chain_of(&c, target, object, key);
     ok = td_chain_store(I, &c, 0, td_ref(value));
     td_chain_close(&c);
     td_unref(value);
@@ -237,7 +238,7 @@ bool td_assign(td_interpreter *I, const td_node *target, td_value value) {
   case TD_NODE_NAME: return td_assign_name(I, target, value);
   case TD_NODE_ATTRIBUTE: return assign_attribute(I, target, value);
   case TD_NODE_INDEX: return assign_item(I, target, value);
-  default: return td_assign_unpack(I, target, value);
+  default: return assign_unpack(I, target, value);
   }
 }
 

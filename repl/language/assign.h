@@ -16,6 +16,12 @@ typedef struct td_chain {   // x.w[i][j]: links[0] is [j], then [i], then .w; ro
   const td_node *root;
 } td_chain;
 
+// Of one link whose parts are evaluated; takes them over. The other links stay as they are.
+static inline void td_chain_of(td_chain *chain, const td_node *target, td_value object, td_value key) {
+  chain->links[0] = (td_link){.node = target, .object = object, .key = key};
+  chain->count = 1;
+  chain->root = target->a;
+}
 bool td_chain_open(td_interpreter *, const td_node *target, td_chain *chain); // false: exception, nothing is held
 void td_chain_close(td_chain *chain);
 td_value td_chain_load(td_interpreter *, const td_chain *chain);              // the target's value

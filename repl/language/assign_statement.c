@@ -259,7 +259,8 @@ static int execute_augment_item(td_interpreter *I, const td_node *n) {
   if (!is_list_or_dict(container)) return td_unref(container), execute_augment_place(I, n);
   td_value key = target->b->evaluate(I, target->b);
   if (td_is_nil(key)) return td_unref(container), TD_FLOW_ERROR;
-  td_chain c = {.links = {{.node = target, .object = container, .key = key}}, .count = 1, .root = target->a};
+  td_chain c;
+  td_chain_of(&c, target, container, key);
   const td_value *place = list_place(container, key);
   td_value old = place ? td_ref(*place) : td_chain_load(I, &c), b = td_is_nil(old) ? TD_NIL : n->b->evaluate(I, n->b),
            result = TD_NIL;
@@ -298,7 +299,8 @@ static int execute_augment_attribute(td_interpreter *I, const td_node *n) {
   td_value object = target->a->evaluate(I, target->a), *place;
   if (td_is_nil(object)) return TD_FLOW_ERROR;
   place = td_fast_attribute(I, target, object);
-  td_chain c = {.links = {{.node = target, .object = object, .key = TD_NIL}}, .count = 1, .root = target->a};
+  td_chain c;
+  td_chain_of(&c, target, object, TD_NIL);
   td_value old = place ? td_ref(*place) : td_chain_load(I, &c), b = td_is_nil(old) ? TD_NIL : n->b->evaluate(I, n->b),
            result = TD_NIL;
   int flow = TD_FLOW_ERROR;

@@ -100,8 +100,8 @@ static bool make_deck_table(td_interpreter *I) {
 // A deck that is being loaded is found with the names that it has defined so far.
 td_module *td_deck_load(td_interpreter *I, int index) {
   if (!make_deck_table(I)) return NULL;
-  td_module **deck = &I->core->decks[index];
-  if (*deck) return *deck;
+  td_module **deck = &I->core->decks[index], *loaded = *deck;
+  if (loaded) return loaded;
   const td_library_deck *row = &I->library[index];
   char name[80];
   snprintf(name, sizeof name, "%s.deck", row->name);

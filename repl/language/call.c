@@ -164,14 +164,6 @@ static td_value call_function(td_interpreter *I, td_function *f, td_value *base,
   return run_function(I, f, base, parameter_count(f->prototype), false);
 }
 
-td_value td_call_function(td_interpreter *I, td_function *function, int count, const td_value *values) {
-  if (!td_stack_room(I, count)) return TD_NIL;
-  td_value *base = I->stack_top;
-  for (int i = 0; i < count; i++) base[i] = td_ref(values[i]);
-  I->stack_top = base + count;
-  return call_function(I, function, base, count);
-}
-
 // ---- calling anything ----
 
 static td_value call_native(td_interpreter *I, const td_builtin *builtin, td_value self, td_value *slots,
@@ -275,7 +267,7 @@ static inline td_value builtin_here(td_interpreter *I, const td_builtin *builtin
   return result;
 }
 
-td_value td_builtin_invoke(td_interpreter *I, const td_builtin *builtin, td_value *base, int32_t count) {
+static td_value builtin_invoke(td_interpreter *I, const td_builtin *builtin, td_value *base, int32_t count) {
   td_value self, *first = base, result = TD_NIL;
   int32_t given = count;
   if (take_self(I, builtin, &self, &first, &given)) result = builtin_here(I, builtin, self, first, given);
@@ -309,17 +301,17 @@ static td_value call_bound_method(td_interpreter *I, td_bound *bound, td_value *
   return td_call_keywords(I, bound->function, base, count + 1, keyword_count, keywords);
 }
 
+static td_value ask_type(td_interpreter *I, td_value callee, const td_arguments *arguments) {
+  const td_type *type = td_type_of(callee);
+  if (type->call) return type->call(I, callee, arguments);
+  return td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not callable", td_type_name(I, callee));
+}
+
 static td_value call_type(td_interpreter *I, td_value callee, td_value *base, int32_t count, int32_t keyword_count,
                           td_str **keywords) {
-  const td_type *type = td_type_of(callee);
-  td_value result = TD_NIL;
-  if (!type->call) {
-    td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not callable", td_type_name(I, callee));
-  } else if (!td_recursion(I)) {
-    td_arguments arguments = {
-        .count = count, .keyword_count = keyword_count, .values = base, .keywords = keywords, .node = I->frame->call};
-    result = type->call(I, callee, &arguments);
-  }
+  td_arguments arguments = {
+      .count = count, .keyword_count = keyword_count, .values = base, .keywords = keywords, .node = I->frame->call};
+  td_value result = td_recursion(I) ? TD_NIL : ask_type(I, callee, &arguments);
   drop_values(base, base + count + keyword_count);
   I->stack_top = base;
   return result;
@@ -336,7 +328,7 @@ td_value td_call_keywords(td_interpreter *I, td_value callee, td_value *base, in
     if (type == &td_builtin_type) {
       td_builtin *builtin = (td_builtin *)callee.o;
       return keyword_count ? builtin_keywords(I, builtin, base, count, keyword_count, keywords)
-                           : td_builtin_invoke(I, builtin, base, count);
+                           : builtin_invoke(I, builtin, base, count);
     }
     if (type == &td_bound_type) return call_bound_method(I, (td_bound *)callee.o, base, count, keyword_count, keywords);
     if (type == &td_class_type) return td_class_construct(I, td_as_class(callee), base, count, keyword_count, keywords);

@@ -77,8 +77,6 @@ void td_collect(td_interpreter *I) {
   I->collect_at = live * 2 > COLLECT_FIRST ? live * 2 : COLLECT_FIRST;
 }
 
-void td_collect_maybe(td_interpreter *I) { td_collect(I); }
-
 void td_containers_clear(td_interpreter *I) {
   td_container all;
   list_make(&all);

@@ -48,13 +48,15 @@ struct td_core {
 #define TD_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TD_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-// The node that runs now, for messages, call paths and the tensors that it makes. Set before anything that may call out.
+// The node that runs now, for messages, call paths and the tensors that it makes. Set before anything that may call
+// out.
 static inline void td_mark(td_interpreter *I, const td_node *n) {
   I->frame->call = n;
   I->context->place = (td_place)n->script << 32 | n->begin;
 }
 
-static inline td_value td_borrow(void *object) { return (td_value){.tag = TD_TAG_OBJECT, .o = object}; } // adds no reference
+// Adds no reference.
+static inline td_value td_borrow(void *object) { return (td_value){.tag = TD_TAG_OBJECT, .o = object}; }
 static inline bool td_is_int(td_value v) { return v.tag == TD_TAG_INT; }
 static inline bool td_is_double(td_value v) { return v.tag == TD_TAG_DOUBLE; }
 static inline bool td_is_class(td_value v) { return td_is(v, &td_class_type); }
@@ -65,7 +67,6 @@ static inline bool td_is_instance(td_value v) {
 }
 static inline td_instance *td_as_instance(td_value v) { return (td_instance *)v.o; }
 
-// value.c
 static inline bool td_compare_ints(int comparison, int64_t a, int64_t b) {
   switch (comparison) {
   case TD_COMPARE_EQUAL: return a == b;
@@ -86,49 +87,53 @@ static inline bool td_compare_doubles(int comparison, double a, double b) {
   default: return a >= b;
   }
 }
-const char *td_operator_spelling(int op);
-const char *td_comparison_spelling(int comparison);
-int td_comparison_swapped(int comparison);
-td_value td_number_binary(td_interpreter *, int op, td_value a, td_value b); // a and b are bool, int or float
-int64_t td_containers_live(void);  // on this thread
 
 void td_signature_free(td_signature *signature); // signature.c
 typedef struct td_callee { const char *type, *name; } td_callee; // "list", "append"; type may be NULL
-bool td_bind_callee(td_interpreter *, const td_callee *callee, const td_signature *signature, const td_arguments *arguments, td_value *slots);
+bool td_bind_callee(td_interpreter *, const td_callee *callee, const td_signature *signature,
+                    const td_arguments *arguments, td_value *slots);
 td_signature *td_signature_of_row(td_interpreter *, const td_method *row); // parsed once; borrowed
 
-// call.c. base[0..count) are arguments on the value stack, which the callee takes over; the stack is back at base after.
+// call.c. base[0..count) are arguments on the value stack, which the callee takes over; the stack is back at base
+// after.
 td_value td_call_stack(td_interpreter *, td_value callee, td_value *base, int32_t count);
-td_value td_call_keywords(td_interpreter *, td_value callee, td_value *base, int32_t count, int32_t keyword_count, td_str **keywords);
-td_value td_call_function(td_interpreter *, td_function *function, int count, const td_value *values); // borrows values
+td_value td_call_keywords(td_interpreter *, td_value callee, td_value *base, int32_t count,
+                          int32_t keyword_count, td_str **keywords);
 bool td_stack_room(td_interpreter *, int64_t values); // false: RecursionError
 td_evaluate *td_call_choose(const td_node *node);
 td_evaluate td_call_spread; // call_spread.c: a CALL with keywords, *values or **mappings
-td_value td_builtin_invoke(td_interpreter *, const td_builtin *builtin, td_value *base, int32_t count);
 td_type_entry *td_type_entry_of(td_interpreter *, const td_type *type); // NULL: MemoryError
-td_builtin *td_type_method(td_interpreter *, const td_type *type, td_str *name); // borrowed; NULL: no such method, or MemoryError
-td_value td_frame_run(td_interpreter *, td_frame *frame, td_value *after); // runs frame->prototype's body; slots are ready; after: end of slots
-bool td_frame_open(td_interpreter *, td_prototype *prototype, td_value *slots, td_cell **captured); // makes cells, puts captured ones in place
+// Borrowed; NULL: no such method, or MemoryError.
+td_builtin *td_type_method(td_interpreter *, const td_type *type, td_str *name);
+// Runs frame->prototype's body; slots are ready; after: end of slots.
+td_value td_frame_run(td_interpreter *, td_frame *frame, td_value *after);
+// Makes cells, puts captured ones in place.
+bool td_frame_open(td_interpreter *, td_prototype *prototype, td_value *slots, td_cell **captured);
 td_str *td_qualified_name(td_interpreter *, td_prototype *prototype);   // borrowed
 
 td_value td_function_define(td_interpreter *, td_prototype *prototype); // with the values of its defaults
 
 // value_class.c, value_function.c, value_instance.c, value_object.c
 td_value td_class_find(td_interpreter *, td_class *class, td_str *name); // td_class_lookup through the cache; borrowed
-static inline td_value td_special(td_interpreter *I, td_value v, td_str *name) { return td_class_find(I, td_as_instance(v)->class, name); }
-td_value td_special_call(td_interpreter *, td_value method, td_value self, int count, const td_value *values); // borrows
-td_class *td_class_new(td_interpreter *, td_str *name, td_class *base, td_dict *attributes); // borrows; new reference
-void td_class_changed(td_interpreter *);
-td_value td_class_build(td_interpreter *, td_str *name, td_class *base, td_dict *attributes, td_module *module, td_str *qualified);
-td_value td_class_construct(td_interpreter *, td_class *class, td_value *base, int32_t count, int32_t keyword_count, td_str **keywords);
+static inline td_value td_special(td_interpreter *I, td_value v, td_str *name) {
+  return td_class_find(I, td_as_instance(v)->class, name);
+}
+// Borrows.
+td_value td_special_call(td_interpreter *, td_value method, td_value self, int count, const td_value *values);
+td_value td_class_build(td_interpreter *, td_str *name, td_class *base, td_dict *attributes, td_module *module,
+                        td_str *qualified);
+td_value td_class_construct(td_interpreter *, td_class *class, td_value *base, int32_t count,
+                          int32_t keyword_count, td_str **keywords);
 td_value td_instance_new(td_interpreter *, td_class *class);
 td_value td_instance_attribute(td_interpreter *, td_value v, td_str *name); // NIL without exception: absent
 extern const td_method td_object_methods[];  // that every instance has
-bool td_instance_set_plainly(td_interpreter *, td_value v, td_str *name, td_value value); // without asking __setattr__ and __delattr__
+// Without asking __setattr__ and __delattr__.
+bool td_instance_set_plainly(td_interpreter *, td_value v, td_str *name, td_value value);
 void td_instance_repr_plainly(td_value v, td_text *text);   // "<__main__.A object at 0x...>"
 td_value td_instance_next(td_interpreter *, td_value v); // the StopIteration that __next__ raised stays in flight
 bool td_instance_set(td_interpreter *, td_value v, td_str *name, td_value value);
-td_value td_bind_method(td_interpreter *, td_value found, td_value self, td_class *class); // what v.name gives for an attribute found in a class; borrows
+// What v.name gives for an attribute found in a class; borrows.
+td_value td_bind_method(td_interpreter *, td_value found, td_value self, td_class *class);
 bool td_classes_make(td_interpreter *);  // the builtin ones
 td_value td_super_new(td_interpreter *, td_value class, td_value self); // both None: of the running method; borrows
 bool td_core_register(td_interpreter *); // super, property, staticmethod, classmethod, type's and object's methods
@@ -144,14 +149,15 @@ int td_exception_matches(td_interpreter *, td_value exception, td_value type); /
 // assign.c
 bool td_assign(td_interpreter *, const td_node *target, td_value value); // takes over value
 bool td_delete(td_interpreter *, const td_node *target);
-bool td_assign_unpack(td_interpreter *, const td_node *target, td_value value); // takes over value
 td_execute *td_assign_choose(const td_node *node);
 
 // comprehension.c, evaluate.c, evaluate_fast.c
 td_evaluate *td_comprehension_choose(const td_node *node);
 td_evaluate *td_fast_choose(const td_node *node); // NULL: no faster form
-td_value *td_fast_attribute(td_interpreter *, const td_node *target, td_value v); // where an instance holds a target's attribute; NULL: unknown
-td_value td_name_missing(td_interpreter *, const td_node *node); // raises for a NAME that has no value; looks at builtins first
+// Where an instance holds a target's attribute; NULL: unknown.
+td_value *td_fast_attribute(td_interpreter *, const td_node *target, td_value v);
+// Raises for a NAME that has no value; looks at builtins first.
+td_value td_name_missing(td_interpreter *, const td_node *node);
 td_value td_compare_any(td_interpreter *, int comparison, td_value a, td_value b); // all ten; borrows
 
 // execute.c: one loop over an iterable; step is called with each element (takes it over) and says how to go on
@@ -160,7 +166,6 @@ int td_each(td_interpreter *, td_value iterable, td_step *step, void *state); //
 
 // value.c, collect.c
 int64_t td_containers_live(void);  // on this thread
-void td_collect_maybe(td_interpreter *);
 void td_containers_clear(td_interpreter *); // at the interpreter's end: empties all, so that no cycle is left
 
 // value_module.c, import.c, builtin.c, run.c
@@ -171,5 +176,7 @@ void td_stack_limit_find(td_interpreter *);
 td_execute td_import_execute, td_from_import_execute;
 bool td_module_put(td_interpreter *, td_module *, td_str *name, td_value value); // takes over value
 td_value td_module_attribute(td_interpreter *, td_module *module, td_str *name); // NIL without exception: absent
-td_run_result td_run_module(td_interpreter *, td_module *module, const char *text, size_t length, const char *name, const char *folder); // emits nothing; exception in flight when FAILED
+// Emits nothing; exception in flight when FAILED.
+td_run_result td_run_module(td_interpreter *, td_module *module, const char *text, size_t length, const char *name,
+                            const char *folder);
 #endif

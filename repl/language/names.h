@@ -14,10 +14,10 @@
   X(ge, "__ge__") X(neg, "__neg__") X(pos, "__pos__") X(invert, "__invert__") X(int_, "__int__") X(float_, "__float__")  \
   X(index, "__index__") X(name, "__name__") X(qualname, "__qualname__") X(doc, "__doc__") X(module, "__module__")       \
   X(class_, "__class__") X(dict, "__dict__") X(bases, "__bases__") X(mro, "__mro__") X(base, "__base__")                \
-  X(file, "__file__") X(main, "__main__") X(args, "args") X(cause, "__cause__") X(self, "__self__")                     \
+  X(file, "__file__") X(args, "args") X(cause, "__cause__") X(self, "__self__")                     \
   X(func, "__func__") X(wrapped, "__wrapped__") X(defaults, "__defaults__") X(get, "__get__") X(set, "__set__")         \
   X(set_name, "__set_name__") X(init_subclass, "__init_subclass__") X(value, "value") X(code, "code")                   \
-  X(underscore, "_") X(empty, "")
+  X(underscore, "_")
 
 struct td_names {
 #define X(member, text) td_str *member;

@@ -10,14 +10,14 @@ static const char *const operators[] = {
         "-",
     "+", "~"};
 
-const char *td_operator_spelling(int op) { return operators[op]; }
+static const char *operator_spelling(int op) { return operators[op]; }
 
-const char *td_comparison_spelling(int comparison) {
+static const char *comparison_spelling(int comparison) {
   static const char *const spellings[] = {"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"};
   return spellings[comparison];
 }
 
-int td_comparison_swapped(int comparison) {
+static int comparison_swapped(int comparison) {
   switch (comparison) {
   case TD_COMPARE_LESS: return TD_COMPARE_GREATER;
   case TD_COMPARE_LESS_EQUAL: return TD_COMPARE_GREATER_EQUAL;
@@ -26,8 +26,6 @@ int td_comparison_swapped(int comparison) {
   default: return comparison;
   }
 }
-
-td_value td_number_binary(td_interpreter *I, int op, td_value a, td_value b) { return td_int_type.binary(I, op, a, b); }
 
 // ---- objects ----
 
@@ -63,7 +61,7 @@ static void link_container(td_interpreter *I, td_container *container) {
 }
 
 void *td_object_new(td_interpreter *I, const td_type *type, size_t bytes) {
-  if (type->visit && TD_UNLIKELY(releasing.live >= I->collect_at)) td_collect_maybe(I);
+  if (type->visit && TD_UNLIKELY(releasing.live >= I->collect_at)) td_collect(I);
   td_object *object = td_memory_new_zero(bytes);
   if (TD_UNLIKELY(!object)) {
     td_raise_memory(I);
@@ -146,7 +144,7 @@ static td_value compare_identity(td_interpreter *I, int comparison, td_value a, 
   if (comparison == TD_COMPARE_EQUAL) return td_bool(same);
   if (comparison == TD_COMPARE_NOT_EQUAL) return td_bool(!same);
   return td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' not supported between instances of '%s' and '%s'",
-                  td_comparison_spelling(comparison), td_type_name(I, a), td_type_name(I, b));
+                  comparison_spelling(comparison), td_type_name(I, a), td_type_name(I, b));
 }
 
 // The right operand is asked first when its class is a subclass of the left one's.
@@ -166,7 +164,7 @@ td_value td_compare(td_interpreter *I, int comparison, td_value a, td_value b) {
     const td_type *type = swapped ? right : left;
     if (!type->compare) continue;
     td_value result =
-        swapped ? type->compare(I, td_comparison_swapped(comparison), b, a) : type->compare(I, comparison, a, b);
+        swapped ? type->compare(I, comparison_swapped(comparison), b, a) : type->compare(I, comparison, a, b);
     if (!td_is_not_implemented(result)) return result;
     td_unref(result);
   }
@@ -214,7 +212,7 @@ bool td_hash(td_interpreter *I, td_value v, uint64_t *hash) {
 static td_value binary_unsupported(td_interpreter *I, int op, td_value a, td_value b, const char *suffix) {
   bool power = op == TD_BINARY_POWER && !*suffix;
   td_raise(I, TD_CLASS_TYPE_ERROR, "unsupported operand type(s) for %s%s: '%s' and '%s'",
-           power ? "** or pow()" : td_operator_spelling(op), suffix, td_type_name(I, a), td_type_name(I, b));
+           power ? "** or pow()" : operator_spelling(op), suffix, td_type_name(I, a), td_type_name(I, b));
   if (op == TD_BINARY_ADD && (td_is(a, &td_str_type) != td_is(b, &td_str_type)))
     td_raise_hint(I, "str() makes text of a value; an f-string joins both: f\"{...}\"");
   return TD_NIL;
@@ -273,7 +271,7 @@ td_value td_unary(td_interpreter *I, int op, td_value v) {
   td_value result = type->unary ? type->unary(I, op, v) : td_ref(TD_NOT_IMPLEMENTED);
   if (!td_is_not_implemented(result)) return result;
   td_unref(result);
-  return td_raise(I, TD_CLASS_TYPE_ERROR, "bad operand type for unary %s: '%s'", td_operator_spelling(op),
+  return td_raise(I, TD_CLASS_TYPE_ERROR, "bad operand type for unary %s: '%s'", operator_spelling(op),
                   td_type_name(I, v));
 }
 

@@ -23,7 +23,7 @@ td_value td_class_lookup(td_class *class, td_str *name, td_class **where) {
   return TD_NIL;
 }
 
-void td_class_changed(td_interpreter *I) { I->core->class_version++; }
+static void class_changed(td_interpreter *I) { I->core->class_version++; }
 
 td_value td_class_find(td_interpreter *I, td_class *class, td_str *name) {
   struct td_core *core = I->core;
@@ -51,7 +51,7 @@ bool td_isinstance(td_interpreter *I, td_value v, td_class *class) {
 
 // ---- making classes ----
 
-td_class *td_class_new(td_interpreter *I, td_str *name, td_class *base, td_dict *attributes) {
+static td_class *class_new(td_interpreter *I, td_str *name, td_class *base, td_dict *attributes) {
   td_class *class = td_object_new(I, &td_class_type, sizeof *class);
   if (!class) return NULL;
   class->name = (td_str *)td_ref(td_borrow(name)).o;
@@ -61,7 +61,7 @@ td_class *td_class_new(td_interpreter *I, td_str *name, td_class *base, td_dict 
   if (base) base->container.object.refs++;
   class->attributes = attributes;
   if (attributes) attributes->container.object.refs++;
-  td_class_changed(I);
+  class_changed(I);
   return class;
 }
 
@@ -101,7 +101,7 @@ td_value td_class_build(td_interpreter *I, td_str *name, td_class *base, td_dict
   bool unhashable =
       !td_is_nil(td_dict_get_str(attributes, I->names->eq)) && td_is_nil(td_dict_get_str(attributes, I->names->hash));
   if (unhashable && !td_dict_set_str(I, attributes, I->names->hash, TD_NONE)) return TD_NIL;
-  td_class *class = td_class_new(I, name, base, attributes);
+  td_class *class = class_new(I, name, base, attributes);
   if (!class) return TD_NIL;
   td_unref(td_from(class->qualified));
   class->qualified = (td_str *)td_ref(td_borrow(qualified)).o;
@@ -120,7 +120,7 @@ td_class *td_class_of_type(td_interpreter *I, const td_type *type) {
   td_type_entry *entry = td_type_entry_of(I, type);
   if (!entry || entry->class) return entry ? entry->class : NULL;
   td_str *name = td_str_intern(I, type->name, strlen(type->name));
-  td_class *class = name ? td_class_new(I, name, I->classes[TD_CLASS_OBJECT], NULL) : NULL;
+  td_class *class = name ? class_new(I, name, I->classes[TD_CLASS_OBJECT], NULL) : NULL;
   td_unref(td_from(name));
   if (!class) return NULL;
   class->instance_type = type;
@@ -130,7 +130,7 @@ td_class *td_class_of_type(td_interpreter *I, const td_type *type) {
 static bool make_builtin_class(td_interpreter *I, int index, const char *text, int base) {
   td_str *name = td_str_intern(I, text, strlen(text));
   if (!name) return false;
-  td_class *class = td_class_new(I, name, index == base ? NULL : I->classes[base], NULL);
+  td_class *class = class_new(I, name, index == base ? NULL : I->classes[base], NULL);
   td_unref(td_from(name));
   if (!class) return false;
   I->classes[index] = class;
@@ -240,7 +240,7 @@ static bool class_set_attribute(td_interpreter *I, td_value v, td_str *name, td_
     td_raise(I, TD_CLASS_TYPE_ERROR, "cannot set '%s' attribute of immutable type '%s'", name->data, class->name->data);
     return false;
   }
-  td_class_changed(I);
+  class_changed(I);
   if (name == I->names->name && td_is(value, &td_str_type)) {
     td_unref(td_from(class->name));
     class->name = (td_str *)td_ref(value).o;
