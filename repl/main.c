@@ -1,4 +1,5 @@
-// The program: reads its arguments and picks a face. Exit codes: 0 done, 1 the program failed, 2 bad usage, 130 interrupted.
+// The program: reads its arguments and picks a face. Exit codes: 0 done, 1 the program failed, 2 bad usage, 130
+// interrupted.
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -72,7 +73,8 @@ static int run(td_line_options *options, int count, char **arguments, int at) {
   return td_line_run_deck(options);
 }
 
-// Nothing that is opened later may become one of the three standard descriptors. Writing to one that was closed stays an error.
+// Nothing that is opened later may become one of the three standard descriptors. Writing to one that was closed stays
+// an error.
 static bool open_descriptors(void) {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != fd) return false;

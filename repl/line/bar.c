@@ -1,5 +1,5 @@
-// Progress bars on a terminal, one row a nesting level, redrawn in place; elsewhere plain lines, at most one a second. A row that a
-// narrower window has wrapped is erased as the rows it takes now.
+// Progress bars on a terminal, one row a nesting level, redrawn in place; elsewhere plain lines, at most one a second.
+// A row that a narrower window has wrapped is erased as the rows it takes now.
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
@@ -76,7 +76,8 @@ static int add_fitting(td_text *text, const td_text *line, int columns) {
   int used = 0;
   for (size_t at = 0; at < line->length;) {
     uint32_t character;
-    int bytes = td_source_decode(line->data + at, line->length - at, &character), width = bytes ? td_source_width(character) : 1;
+    int bytes = td_source_decode(line->data + at, line->length - at, &character),
+        width = bytes ? td_source_width(character) : 1;
     if (used + width > columns) break;
     td_text_add_bytes(text, line->data + at, bytes ? (size_t)bytes : 1);
     used += width;
@@ -89,7 +90,8 @@ int td_bar_line(const td_bar *bar, int columns, bool unicode, td_text *text) {
   td_text line = {0}, state = {0};
   state_print(&state, bar);
   int label = columns_of(bar->label), postfix = columns_of(bar->postfix);
-  int width = columns - (label ? label + 2 : 0) - (int)state.length - (postfix ? postfix + 2 : 0) - (int)strlen("100% [] ");
+  int width =
+      columns - (label ? label + 2 : 0) - (int)state.length - (postfix ? postfix + 2 : 0) - (int)strlen("100% [] ");
   td_source_print(&line, bar->label, strlen(bar->label));
   if (label) td_text_add(&line, "  ");
   if (bar->total >= 0 && width >= BAR_LEAST) gauge_print(&line, bar, width < BAR_MOST ? width : BAR_MOST, unicode);
@@ -110,7 +112,8 @@ void td_bars_erase(td_render *r) {
   int columns = terminal_columns(), rows = 0;
   for (int i = 0; i < r->bar_rows; i++) rows += r->bar_columns[i] ? (r->bar_columns[i] + columns - 1) / columns : 1;
   td_text_add(&text, "\r\033[K");
-  while (--rows > 0) td_text_add(&text, "\033[A\033[K"); // row by row: some terminals keep a screen that is cleared whole
+  while (--rows > 0)
+    td_text_add(&text, "\033[A\033[K"); // row by row: some terminals keep a screen that is cleared whole
   write_text(&text);
   r->bar_rows = 0;
 }
@@ -140,8 +143,8 @@ static void keep_late(td_render *r, td_text *line) {
   *line = (td_text){0};
 }
 
-// A line at each tenth or ten seconds, whichever is rarer, and one at the end; one that comes within a second of another waits for
-// the next of its kind, or for the end of the cell.
+// A line at each tenth or ten seconds, whichever is rarer, and one at the end; one that comes within a second of
+// another waits for the next of its kind, or for the end of the cell.
 static void plain_event(td_render *r, td_bar *bar, bool final) {
   double at = now();
   int64_t tenths = bar->total > 0 ? (int64_t)((double)bar->done / (double)bar->total * 10) : bar->tenths + 1;

@@ -1,6 +1,6 @@
-// See editor.h. Only this file knows readline. The terminal's signals and modes are terminal.c's: readline catches no signal and
-// leaves the environment alone. Between the lines of a cell the terminal stays as readline set it, so that a paste is never echoed
-// twice.
+// See editor.h. Only this file knows readline. The terminal's signals and modes are terminal.c's: readline catches no
+// signal and leaves the environment alone. Between the lines of a cell the terminal stays as readline set it, so that a
+// paste is never echoed twice.
 #include "repl/line/editor.h"
 #ifdef HAVE_READLINE
 #include <stdio.h>
@@ -82,9 +82,11 @@ static int indent_or_complete(int count, int key) {
   int column = 0;
   bool blank = true;
   (void)count, (void)key;
-  for (int at = rl_point; at > 0 && rl_line_buffer[at - 1] != '\n'; at--, column++) blank = blank && strchr(" \t", rl_line_buffer[at - 1]);
+  for (int at = rl_point; at > 0 && rl_line_buffer[at - 1] != '\n'; at--, column++)
+    blank = blank && strchr(" \t", rl_line_buffer[at - 1]);
   if (td_terminal_waiting(10)) return rl_insert(1, '\t'); // part of a paste
-  return blank ? rl_insert(INDENT - column % INDENT, ' ') : rl_complete_internal(rl_completion_mode(indent_or_complete));
+  return blank ? rl_insert(INDENT - column % INDENT, ' ')
+               : rl_complete_internal(rl_completion_mode(indent_or_complete));
 }
 
 // ---- lines inside a cell ----
@@ -102,7 +104,8 @@ static int line_end(int at) {
 static void go_to(int begin, int column) {
   int end = line_end(begin);
   rl_point = begin + column < end ? begin + column : end;
-  while (rl_point > begin && ((unsigned char)rl_line_buffer[rl_point] & 0xc0) == 0x80) rl_point--; // not inside a character
+  while (rl_point > begin && ((unsigned char)rl_line_buffer[rl_point] & 0xc0) == 0x80)
+    rl_point--; // not inside a character
 }
 
 static int line_up(int count, int key) {
@@ -175,7 +178,8 @@ static int insert_paste(int count, int key) {
   return 0;
 }
 
-static void rebind(const char *keys, rl_command_func_t *ours, rl_command_func_t *theirs) { // unless the user's inputrc has other plans
+static void rebind(const char *keys, rl_command_func_t *ours,
+                   rl_command_func_t *theirs) { // unless the user's inputrc has other plans
   if (rl_function_of_keyseq(keys, NULL, NULL) == theirs) rl_bind_keyseq(keys, ours);
 }
 

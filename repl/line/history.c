@@ -81,9 +81,11 @@ void td_history_load(td_history_each *each, void *argument) {
   char *path = history_path(false), *bytes = NULL;
   size_t size = 0, damaged = 0;
   td_context *context = path && td_file_exists(path) ? td_context_new(1) : NULL;
-  if (context && td_file_read_end(context, path, HISTORY_LIMIT, &bytes, &size) != TD_OK) complain(context->error.message);
+  if (context && td_file_read_end(context, path, HISTORY_LIMIT, &bytes, &size) != TD_OK)
+    complain(context->error.message);
   if (bytes) {
-    const char *first = size == HISTORY_LIMIT ? memchr(bytes, '\n', size) : NULL; // the rest of a record begins the file's end
+    const char *first =
+        size == HISTORY_LIMIT ? memchr(bytes, '\n', size) : NULL; // the rest of a record begins the file's end
     size_t skipped = first ? (size_t)(first + 1 - bytes) : 0;
     cut_short = size && bytes[size - 1] != '\n';
     damaged = each_record(bytes + skipped, size - skipped, each, argument) + cut_short;

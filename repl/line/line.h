@@ -1,10 +1,11 @@
-// The plain face: scripts, pipes, -e, and a prompt with readline. What a program run ends with is its exit code: 0 done, 1 failed,
-// 130 interrupted, or what exit(n) asked for.
+// The plain face: scripts, pipes, -e, and a prompt with readline. What a program run ends with is its exit code: 0
+// done, 1 failed, 130 interrupted, or what exit(n) asked for.
 #ifndef TD_LINE_LINE_H
 #define TD_LINE_LINE_H
 #include "repl/notebook/session.h"
 
-// What else is said on stderr: nothing but errors; warnings; what ran and how long it took; metric points and tapes as well.
+// What else is said on stderr: nothing but errors; warnings; what ran and how long it took; metric points and tapes as
+// well.
 #define TD_LOG_LEVELS(X) X(ERROR, "error") X(WARNING, "warning") X(INFO, "info") X(DEBUG, "debug")
 enum td_log_level {
 #define X(NAME, text) TD_LOG_##NAME,
@@ -31,7 +32,11 @@ int td_line_prompt(const td_line_options *options);    // the prompt; runs optio
 td_session *td_line_open(const td_line_options *options);
 void td_line_close(td_session *session); // ends the program when the code that runs can't be stopped
 struct td_render;
-enum { TD_LINE_EXIT = 0x100, TD_LINE_UNREADABLE = 0x200 }; // beside an exit code: exit() was called; the deck can't be read
+enum {
+  TD_LINE_EXIT = 0x100,
+  TD_LINE_UNREADABLE = 0x200
+}; // beside an exit code: exit() was called; the deck can't be read
 int td_line_wait(td_session *session, struct td_render *render); // renders events up to CELL_FINISHED; the exit code
-int td_line_cells(td_session *session, struct td_render *render, const char *path, int *cells); // runs a deck cell by cell; as td_line_wait
+int td_line_cells(td_session *session, struct td_render *render, const char *path,
+                  int *cells); // runs a deck cell by cell; as td_line_wait
 #endif

@@ -1,5 +1,5 @@
-// The prompt: reads cells, runs them, shows what they say. A block ends with an empty line; an open bracket or string goes on. What is
-// pasted runs as one cell with its text unchanged.
+// The prompt: reads cells, runs them, shows what they say. A block ends with an empty line; an open bracket or string
+// goes on. What is pasted runs as one cell with its text unchanged.
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,8 +49,8 @@ static void trim(td_text *text) {
   while (text->length && strchr(" \t\n", text->data[text->length - 1])) text->data[--text->length] = 0;
 }
 
-// Is the cell whole now that line stands at its end? The parser knows what is open; a block that could go on needs an empty line, and an
-// empty line also ends a block that has no statement yet.
+// Is the cell whole now that line stands at its end? The parser knows what is open; a block that could go on needs an
+// empty line, and an empty line also ends a block that has no statement yet.
 static bool is_whole(td_session *session, td_text *text, const char *line, bool first) {
   td_parse_result result = parsed(session, text);
   bool blank = is_blank(line) && !strchr(line, '\n');
@@ -77,7 +77,8 @@ static bool ends_block(const char *line) {
   return false;
 }
 
-// The white space that the next line begins with: the last line's, four more where a block opens, four less after return and the like.
+// The white space that the next line begins with: the last line's, four more where a block opens, four less after
+// return and the like.
 static void next_indent(td_session *session, const td_text *text, char indent[64]) {
   const char *line = last_line(text->data);
   size_t width = strspn(line, " \t");
@@ -109,7 +110,8 @@ static enum td_line_result read_lines(td_session *session, int number, td_text *
     if (result == TD_LINE_END || result == TD_LINE_INTERRUPTED) return result;
     if (!first) td_text_add_char(text, '\n');
     add_line(text, line);
-    bool whole = text->failed || result == TD_LINE_SUBMITTED || (first && is_blank(line)) || is_whole(session, text, line, first);
+    bool whole = text->failed || result == TD_LINE_SUBMITTED || (first && is_blank(line)) ||
+                 is_whole(session, text, line, first);
     td_memory_free(line);
     if (whole) return TD_LINE_READ;
   }

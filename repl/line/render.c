@@ -184,7 +184,8 @@ void td_render_event(td_render *r, const td_event *event) {
     note(r, TD_LOG_DEBUG, "debug: %s at step %lld: %.9g", event->text, (long long)event->step, event->number);
     break;
   case TD_EVENT_TAPE:
-    note(r, TD_LOG_DEBUG, "debug: tape %s: %lld records, %lld bytes", event->text, (long long)event->done, (long long)event->total);
+    note(r, TD_LOG_DEBUG, "debug: tape %s: %lld records, %lld bytes", event->text, (long long)event->done,
+         (long long)event->total);
     break;
   case TD_EVENT_WARNING: warning(r, event); break;
   case TD_EVENT_ERROR: td_render_error(r, event->text); break; // visible text already

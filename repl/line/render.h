@@ -1,6 +1,6 @@
-// Events as plain text: values and output on stdout, errors, warnings and progress on stderr. No escape byte goes to what is no
-// terminal, and what comes from data can't act on one, but for what the user's own print sends. Bars stand under the output: text
-// that is printed while bars are open goes above them.
+// Events as plain text: values and output on stdout, errors, warnings and progress on stderr. No escape byte goes to
+// what is no terminal, and what comes from data can't act on one, but for what the user's own print sends. Bars stand
+// under the output: text that is printed while bars are open goes above them.
 #ifndef TD_LINE_RENDER_H
 #define TD_LINE_RENDER_H
 #include "engine/base/text.h"
@@ -35,7 +35,9 @@ typedef struct td_render {
 void td_render_start(td_render *render, const td_line_options *options, bool prompt);
 void td_render_event(td_render *render, const td_event *event);
 void td_render_stop(td_render *render);
-void td_render_error(td_render *render, const char *text); // a line of ours on stderr, above the bars; the newline is added when it lacks one
+void td_render_error(
+    td_render *render,
+    const char *text); // a line of ours on stderr, above the bars; the newline is added when it lacks one
 void td_render_fresh_line(td_render *render);  // what follows on the terminal begins at its left edge
 void td_render_end_dots(td_render *render);
 bool td_write_all(int descriptor, const char *bytes, size_t length); // false: errno says why
@@ -45,5 +47,6 @@ void td_bars_event(td_render *render, const td_event *event);
 void td_bars_erase(td_render *render);   // off the screen, so that text can be written
 void td_bars_draw(td_render *render);
 void td_bars_end(td_render *render);     // the cell is over: no bar is open, what was held back is written
-int td_bar_line(const td_bar *bar, int columns, bool unicode, td_text *text); // "epoch 0  40% [####    ] 625/1563 ..."; returns columns
+int td_bar_line(const td_bar *bar, int columns, bool unicode,
+                td_text *text); // "epoch 0  40% [####    ] 625/1563 ..."; returns columns
 #endif

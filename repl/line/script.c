@@ -142,7 +142,8 @@ int td_line_wait(td_session *session, td_render *render) {
 
 // ---- scripts ----
 
-static int run_text(td_session *session, td_render *render, const char *text, size_t length, const td_run_options *options) {
+static int run_text(td_session *session, td_render *render, const char *text, size_t length,
+                    const td_run_options *options) {
   if (td_session_run(session, text, length, options)) return td_line_wait(session, render);
   td_render_error(render, "error: no memory for this cell");
   return 1;
@@ -153,7 +154,8 @@ static int run_cells(td_session *session, td_render *render, const td_deck *deck
     const td_cell_text *cell = &deck->cells[i];
     if (cell->markdown) continue;
     *cells = i + 1;
-    td_run_options options = {.name = name, .folder = deck->folder, .echo_last = true, .cell = i + 1, .line = cell->line};
+    td_run_options options = {
+        .name = name, .folder = deck->folder, .echo_last = true, .cell = i + 1, .line = cell->line};
     int code = run_text(session, render, cell->text, cell->length, &options);
     if (code) return code;
   }
@@ -212,7 +214,9 @@ static int run_all(const td_line_options *options, const char *text, size_t leng
   return finish(session, &render, run_text(session, &render, text, length, &run));
 }
 
-int td_line_run_code(const td_line_options *options) { return run_all(options, options->code, strlen(options->code), "<-e>"); }
+int td_line_run_code(const td_line_options *options) {
+  return run_all(options, options->code, strlen(options->code), "<-e>");
+}
 
 int td_line_run_input(const td_line_options *options) {
   td_text text = {0};

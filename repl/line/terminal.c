@@ -1,4 +1,5 @@
-// See terminal.h. Signals only set flags; SIGTERM, SIGHUP and SIGQUIT put the modes back and then do what they always do.
+// See terminal.h. Signals only set flags; SIGTERM, SIGHUP and SIGQUIT put the modes back and then do what they always
+// do.
 #include "repl/line/terminal.h"
 #include <poll.h>
 #include <signal.h>

@@ -1,15 +1,16 @@
-// The terminal that the prompt reads from: its modes, the signals that concern it, and waiting for input without missing one. SIGINT,
-// SIGTSTP and SIGWINCH are blocked while the prompt works and come in only where it waits, so none falls into a gap.
+// The terminal that the prompt reads from: its modes, the signals that concern it, and waiting for input without
+// missing one. SIGINT, SIGTSTP and SIGWINCH are blocked while the prompt works and come in only where it waits, so none
+// falls into a gap.
 #ifndef TD_LINE_TERMINAL_H
 #define TD_LINE_TERMINAL_H
 #include <stdbool.h>
 
 enum td_terminal_news { TD_NEWS_INPUT, TD_NEWS_INTERRUPT, TD_NEWS_SUSPEND, TD_NEWS_RESIZE, TD_NEWS_GONE };
 
-void td_terminal_start(void);                  // keeps the modes that stdin has now; from here on the three signals are blocked
+void td_terminal_start(void); // keeps the modes that stdin has now; from here on the three signals are blocked
 void td_terminal_stop(void);                   // modes and signals as they were
-// QUIET, while code runs: what is typed ahead isn't shown, Enter stays a carriage return. ECHO: the same, but shown; readline takes a
-// terminal without echo for one that shall show nothing.
+// QUIET, while code runs: what is typed ahead isn't shown, Enter stays a carriage return. ECHO: the same, but shown;
+// readline takes a terminal without echo for one that shall show nothing.
 enum td_terminal_modes { TD_MODES_KEPT, TD_MODES_QUIET, TD_MODES_ECHO };
 void td_terminal_modes(enum td_terminal_modes modes);
 enum td_terminal_news td_terminal_wait(void);  // until something happens; GONE: no terminal any more

@@ -1,11 +1,13 @@
-// Finds the row of a % command and runs it; ! lines go to the shell, ? lines to help. Rows live in the command_*.c of their topic.
+// Finds the row of a % command and runs it; ! lines go to the shell, ? lines to help. Rows live in the command_*.c of
+// their topic.
 #include "repl/notebook/command.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include "repl/notebook/commands.h"
 
-static const td_command_row *const topics[] = {td_commands_time, td_commands_session, td_commands_inspect, td_commands_debug};
+static const td_command_row *const topics[] = {td_commands_time, td_commands_session, td_commands_inspect,
+                                               td_commands_debug};
 
 const td_command_row *td_command_at(int index) {
   for (size_t t = 0; t < sizeof topics / sizeof *topics; t++)

@@ -12,6 +12,6 @@ typedef struct td_command_row {
 } td_command_row;
 
 td_value td_command_run(td_interpreter *, char kind, const char *line); // td_interpreter.command: kind '%', '!' or '?'
-void td_shell_hang_up(void);                                            // from a signal handler: the ! command that runs gets SIGHUP
+void td_shell_hang_up(void); // from a signal handler: the ! command that runs gets SIGHUP
 const td_command_row *td_command_at(int index);                         // NULL: past the end; for completion and help
 #endif

@@ -1,7 +1,7 @@
 // %debug EXPRESSION: runs it and stops before each statement of the functions it calls, with pdb's keys.
 //  1. A function is prepared where it is called: the statements of its blocks get debug_statement as their execute.
-//  2. debug_statement stops, prepares the blocks under its statement and runs what td_execute_choose names for it. Where no
-//     debugger is active it puts that back, so code that was once debugged runs as fast as ever.
+//  2. debug_statement stops, prepares the blocks under its statement and runs what td_execute_choose names for it.
+//     Where no debugger is active it puts that back, so code that was once debugged runs as fast as ever.
 #include <string.h>
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
@@ -91,7 +91,8 @@ static void show_list(td_interpreter *I, const td_node *n) {
   td_text text = {0};
   const td_script *script = I->frame->prototype->script;
   int line = line_of(I->frame, n), first = line - LIST_LINES, last = line + LIST_LINES, length;
-  while (first < line && td_source_line(script, first, &length)[0] == 0) first++; // lines that the script does not have, and empty ones
+  while (first < line && td_source_line(script, first, &length)[0] == 0)
+    first++; // lines that the script does not have, and empty ones
   while (last > line && td_source_line(script, last, &length)[0] == 0) last--;
   for (int at = first; at <= last; at++) {
     td_text_print(&text, "%4d ", at);
@@ -108,7 +109,8 @@ static void show_path(td_interpreter *I) { // outermost first, as pdb does
   td_text text = {0};
   while (count > 0) {
     const td_frame *f = frames[--count];
-    td_text_print(&text, "%s%s:%d in %s\n", count ? "  " : "> ", f->prototype->script->name, line_of(f, f->call), f->prototype->name->data);
+    td_text_print(&text, "%s%s:%d in %s\n", count ? "  " : "> ", f->prototype->script->name, line_of(f, f->call),
+                  f->prototype->name->data);
   }
   td_output_text(I, &text);
 }
@@ -126,7 +128,9 @@ static void show_result(td_interpreter *I, const td_node *n, int flow) {
     const td_node *target = n->items[i];
     int32_t parts = target->kind == TD_NODE_TUPLE || target->kind == TD_NODE_LIST ? target->count : 1;
     for (int32_t k = 0; k < parts; k++) {
-      const td_node *name = parts == 1 && target->kind == TD_NODE_NAME ? target : target->count ? target->items[k] : target;
+      const td_node *name = parts == 1 && target->kind == TD_NODE_NAME ? target
+                            : target->count                            ? target->items[k]
+                                                                       : target;
       if (name->kind != TD_NODE_NAME || (name->scope != TD_SCOPE_LOCAL && name->scope != TD_SCOPE_CELL)) continue;
       td_value v = slot_value(I->frame, name->slot);
       td_text lead = {0};
@@ -208,9 +212,11 @@ static void show_keys(td_interpreter *I) { td_output(I, 1, keys_text, sizeof key
 
 // One line from the user; true: the program goes on.
 static bool obey(td_interpreter *I, const td_node *n, const char *line) {
-  static const struct { const char *word; char key; } words[] = {
-      {"n", 'n'}, {"next", 'n'}, {"s", 's'}, {"step", 's'}, {"r", 'r'}, {"return", 'r'}, {"c", 'c'}, {"cont", 'c'}, {"continue", 'c'},
-      {"q", 'q'}, {"quit", 'q'}, {"exit", 'q'}, {"l", 'l'}, {"list", 'l'}, {"w", 'w'}, {"where", 'w'}, {"bt", 'w'}, {"h", 'h'}, {"help", 'h'}, {"?", 'h'}};
+  static const struct { const char *word; char key;
+  } words[] = {{"n", 'n'},      {"next", 'n'}, {"s", 's'},    {"step", 's'},     {"r", 'r'},
+               {"return", 'r'}, {"c", 'c'},    {"cont", 'c'}, {"continue", 'c'}, {"q", 'q'},
+               {"quit", 'q'},   {"exit", 'q'}, {"l", 'l'},    {"list", 'l'},     {"w", 'w'},
+               {"where", 'w'},  {"bt", 'w'},   {"h", 'h'},    {"help", 'h'},     {"?", 'h'}};
   char key = *line ? 0 : active->last;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(line, words[i].word) == 0) key = words[i].key;
@@ -259,7 +265,8 @@ static int debug_statement(td_interpreter *I, const td_node *n) {
 }
 
 static td_value run_debug(td_interpreter *I, const char *expression) {
-  if (!*expression) return td_raise(I, TD_CLASS_SYNTAX_ERROR, "%%debug needs an expression, such as %%debug step(x, y)");
+  if (!*expression)
+    return td_raise(I, TD_CLASS_SYNTAX_ERROR, "%%debug needs an expression, such as %%debug step(x, y)");
   if (active) return td_raise(I, TD_CLASS_RUNTIME_ERROR, "%%debug runs already: leave it with q first");
   debugger d = {.mode = STEP, .last = 'n'};
   int32_t limit = I->depth_limit;
@@ -276,5 +283,6 @@ static td_value run_debug(td_interpreter *I, const char *expression) {
 }
 
 const td_command_row td_commands_debug[] = {
-    {"debug", "%debug EXPRESSION", run_debug, "Runs it and stops before each statement of the functions it calls: n, s, p EXPR, l, w, c, q."},
+    {"debug", "%debug EXPRESSION", run_debug,
+     "Runs it and stops before each statement of the functions it calls: n, s, p EXPR, l, w, c, q."},
     {NULL, NULL, NULL, NULL}};

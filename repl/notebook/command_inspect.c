@@ -12,7 +12,8 @@ static td_value run_who(td_interpreter *I, const char *arguments) {
   (void)arguments;
   td_text text = {0};
   for (int i = 0; i < I->main->count; i++)
-    if (is_user_name(I->main->globals[i])) td_text_print(&text, "%s%s", text.length ? "  " : "", I->main->globals[i]->name->data);
+    if (is_user_name(I->main->globals[i]))
+      td_text_print(&text, "%s%s", text.length ? "  " : "", I->main->globals[i]->name->data);
   td_text_add(&text, text.length ? "\n" : "nothing is defined yet\n");
   td_output_text(I, &text);
   return TD_NONE;
@@ -27,7 +28,8 @@ static void describe(td_interpreter *I, td_value v, td_text *text) {
   }
   td_text shown = {0};
   if (!td_repr(I, v, &shown)) td_clear_raised(I);
-  for (size_t i = 0; i < shown.length && i < 60; i++) td_text_add_char(text, shown.data[i] == '\n' ? ' ' : shown.data[i]);
+  for (size_t i = 0; i < shown.length && i < 60; i++)
+    td_text_add_char(text, shown.data[i] == '\n' ? ' ' : shown.data[i]);
   if (shown.length > 60) td_text_add(text, "...");
   td_text_clear(&shown);
 }
@@ -144,5 +146,6 @@ const td_command_row td_commands_inspect[] = {
     {"whos", "%whos", run_whos, "The names with types, shapes and bytes."},
     {"mem", "%mem", run_mem, "Bytes that tensors and values hold now, and the most so far."},
     {"tape", "%tape TAPE", run_tape, "The records of a tape: op, shape, bytes held, source line."},
-    {"health", "%health VARIABLES", run_health, "Norms of values and gradients; marks gradients below 1e-7 and above 1e3."},
+    {"health", "%health VARIABLES", run_health,
+     "Norms of values and gradients; marks gradients below 1e-7 and above 1e3."},
     {NULL, NULL, NULL, NULL}};

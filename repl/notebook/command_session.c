@@ -36,7 +36,9 @@ td_value td_evaluate_in(td_interpreter *I, td_module *module, const char *text, 
   return expression ? take_global(I, module, "_tapedeck_value_") : TD_NONE;
 }
 
-td_value td_evaluate_text(td_interpreter *I, const char *text, const char *name) { return td_evaluate_in(I, I->main, text, name); }
+td_value td_evaluate_text(td_interpreter *I, const char *text, const char *name) {
+  return td_evaluate_in(I, I->main, text, name);
+}
 
 // ---- %run ----
 
@@ -44,9 +46,11 @@ static td_value run_cells(td_interpreter *I, const char *path, const td_deck *de
   for (int i = 0; i < deck->count; i++) {
     if (deck->cells[i].markdown) continue;
     td_text text = {0};
-    for (int line = 0; line < deck->cells[i].line; line++) td_text_add_char(&text, '\n'); // so that places name the file's lines
+    for (int line = 0; line < deck->cells[i].line; line++)
+      td_text_add_char(&text, '\n'); // so that places name the file's lines
     td_text_add_bytes(&text, deck->cells[i].text, deck->cells[i].length);
-    td_run_result result = text.failed ? TD_RUN_FAILED : td_run_module(I, I->main, text.data, text.length, path, deck->folder);
+    td_run_result result =
+        text.failed ? TD_RUN_FAILED : td_run_module(I, I->main, text.data, text.length, path, deck->folder);
     if (text.failed) td_raise_memory(I);
     td_text_clear(&text);
     if (result != TD_RUN_DONE) return TD_NIL;
@@ -110,7 +114,8 @@ static td_value run_save(td_interpreter *I, const char *path) {
     if (*cell && *cell != '%' && *cell != '!' && *cell != '?') td_text_print(&text, "# %%%%\n%s\n\n", cell);
   }
   td_unref(td_from(cells));
-  int code = text.failed ? td_error_memory(I->context, "a deck", (int64_t)text.length) : td_file_save(I->context, path, text.data ? text.data : "", text.length);
+  int code = text.failed ? td_error_memory(I->context, "a deck", (int64_t)text.length)
+                         : td_file_save(I->context, path, text.data ? text.data : "", text.length);
   td_text_clear(&text);
   return code == TD_OK ? TD_NONE : td_raise_engine(I);
 }

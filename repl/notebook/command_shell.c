@@ -1,5 +1,6 @@
-// !command: /bin/sh runs it in a process group of its own, with an empty standard input; its output comes as OUTPUT events while it
-// runs. Ctrl-C sends the group SIGINT, another one SIGKILL. What it leaves running in the background isn't waited for.
+// !command: /bin/sh runs it in a process group of its own, with an empty standard input; its output comes as OUTPUT
+// events while it runs. Ctrl-C sends the group SIGINT, another one SIGKILL. What it leaves running in the background
+// isn't waited for.
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -16,7 +16,8 @@ static double wall(void) {
 static double processor(void) {
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+  return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
 }
 
 static void time_print(td_text *text, double seconds) {
@@ -45,10 +46,12 @@ static td_value run_time(td_interpreter *I, const char *statement) {
 
 enum { RUNS = 7 };
 
-// A function that runs the statement n times and gives the seconds, so that the loop itself is measured in the language.
+// A function that runs the statement n times and gives the seconds, so that the loop itself is measured in the
+// language.
 static bool define_loop(td_interpreter *I, const char *statement) {
   td_text text = {0};
-  td_text_add(&text, "def _timeit_loop_(_timeit_n_, _timeit_clock_):\n  _timeit_start_ = _timeit_clock_()\n  for _timeit_i_ in range(_timeit_n_):\n    ");
+  td_text_add(&text, "def _timeit_loop_(_timeit_n_, _timeit_clock_):\n  _timeit_start_ = _timeit_clock_()\n  for "
+                     "_timeit_i_ in range(_timeit_n_):\n    ");
   for (const char *at = statement; *at; at++) {
     td_text_add_char(&text, *at);
     if (*at == '\n') td_text_add(&text, "    ");
@@ -90,7 +93,7 @@ static td_value run_timeit(td_interpreter *I, const char *statement) {
   int64_t n = 1;
   double seconds = run_loop(I, n);
   while (seconds >= 0 && seconds < 0.02 && n < 1000000000) seconds = run_loop(I, n *= seconds < 0.002 ? 10 : 4);
-  double times[RUNS];
+  double times[RUNS] = {0};
   int runs = 0, wanted = seconds > 0.3 ? 3 : RUNS;
   for (; seconds >= 0 && runs < wanted; runs++)
     if ((times[runs] = run_loop(I, n) / (double)n) < 0) break;

@@ -11,11 +11,13 @@ extern const td_command_row td_commands_session[]; // %run %reset %history %save
 extern const td_command_row td_commands_inspect[]; // %who %whos %mem %tape %health
 extern const td_command_row td_commands_debug[];   // %debug
 
-td_value td_shell_run(td_interpreter *I, const char *line);  // !line: output is shown as it comes; Ctrl-C ends the command
+td_value td_shell_run(td_interpreter *I,
+                      const char *line); // !line: output is shown as it comes; Ctrl-C ends the command
 td_value td_help_show(td_interpreter *I, const char *line);  // ?name, name?, name?? (source)
 
 // Runs a text in the session's module and gives the value of its last expression (None: there is none). NIL: exception.
 td_value td_evaluate_text(td_interpreter *I, const char *text, const char *name);
-td_value td_evaluate_in(td_interpreter *I, td_module *module, const char *text, const char *name); // the same in another module
+td_value td_evaluate_in(td_interpreter *I, td_module *module, const char *text,
+                        const char *name); // the same in another module
 void td_output_text(td_interpreter *I, td_text *text);       // prints it, and clears it
 #endif

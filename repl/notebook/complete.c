@@ -61,15 +61,18 @@ static void add_parameters(td_completion *c, td_value callee, const char *prefix
   if (td_is(callee, &td_function_type)) {
     const td_prototype *prototype = ((td_function *)callee.o)->prototype;
     for (int i = 0; i < prototype->positional + prototype->keyword_only; i++)
-      if (strcmp(prototype->parameters[i].name->data, "self") != 0) add(c, "", prototype->parameters[i].name->data, "=", prefix);
+      if (strcmp(prototype->parameters[i].name->data, "self") != 0)
+        add(c, "", prototype->parameters[i].name->data, "=", prefix);
   }
   if (td_is(callee, &td_op_type)) {
     const td_op *op = ((td_op_value *)callee.o)->op;
-    for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind != TD_PARAM_END; i++) add(c, "", op->params[i].name, "=", prefix);
+    for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind != TD_PARAM_END; i++)
+      add(c, "", op->params[i].name, "=", prefix);
   }
   if (td_is(callee, &td_builtin_type)) {
     const td_signature *signature = ((td_builtin *)callee.o)->signature;
-    for (int i = 0; signature && i < signature->positional + signature->keyword_only; i++) add(c, "", signature->names[i]->data, "=", prefix);
+    for (int i = 0; signature && i < signature->positional + signature->keyword_only; i++)
+      add(c, "", signature->names[i]->data, "=", prefix);
   }
 }
 

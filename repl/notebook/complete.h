@@ -8,7 +8,7 @@ typedef struct td_completion {
   size_t length;
   size_t start;        // out: where the word to be replaced begins
   bool files;          // out: the cursor is inside a string or a path: file names fit
-  char **words;        // out: each a whole replacement ("x.shape", "axis="), sorted; owned by the caller, NULL when none
+  char **words; // out: each a whole replacement ("x.shape", "axis="), sorted; owned by the caller, NULL when none
   int count;
 } td_completion;
 

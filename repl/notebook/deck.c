@@ -1,5 +1,5 @@
-// See deck.h. Cells are cut by lines alone: a divider inside a triple-quoted string divides too, as in every editor that knows the
-// format.
+// See deck.h. Cells are cut by lines alone: a divider inside a triple-quoted string divides too, as in every editor
+// that knows the format.
 #include "repl/notebook/deck.h"
 #include <string.h>
 #include "engine/base/file.h"

@@ -1,4 +1,5 @@
-// Deck files: text in the language, cells divided by lines that begin with "# %%". "# %% [markdown]" cells hold prose in comments.
+// Deck files: text in the language, cells divided by lines that begin with "# %%". "# %% [markdown]" cells hold prose
+// in comments.
 #ifndef TD_NOTEBOOK_DECK_H
 #define TD_NOTEBOOK_DECK_H
 #include <stddef.h>

@@ -1,5 +1,5 @@
-// ?name, name? and name??: help pages made from what the thing itself carries: an op's row, a builtin's row, a docstring. Names are
-// looked up without running code.
+// ?name, name? and name??: help pages made from what the thing itself carries: an op's row, a builtin's row, a
+// docstring. Names are looked up without running code.
 #include <stdio.h>
 #include <string.h>
 #include "engine/base/memory.h"
@@ -18,7 +18,11 @@ static void op_page(const td_op *op, bool source, td_text *text) {
   td_text_clear(&signature);
   td_page_doc(text, op->doc);
   td_text_add_char(text, '\n');
-  td_page_row(text, "gradient", op->vjp ? "differentiable, to any order" : op->no_gradient ? op->no_gradient : "none", FACTS);
+  td_page_row(text, "gradient",
+              op->vjp           ? "differentiable, to any order"
+              : op->no_gradient ? op->no_gradient
+                                : "none",
+              FACTS);
   if (op->source) td_page_row(text, "as in", op->source, FACTS);
   if (source && op->expression) td_page_row(text, "expression", op->expression, FACTS);
   if (op->example) td_page_example(text, op->example);
@@ -27,7 +31,8 @@ static void op_page(const td_op *op, bool source, td_text *text) {
 static void method_page(const td_builtin *builtin, td_text *text) {
   const td_method *row = builtin->row;
   td_text title = {0};
-  td_text_print(&title, "%s%s%s%s", builtin->method_of ? builtin->method_of->name : "", builtin->method_of ? "." : "", row->name, row->signature);
+  td_text_print(&title, "%s%s%s%s", builtin->method_of ? builtin->method_of->name : "", builtin->method_of ? "." : "",
+                row->name, row->signature);
   td_page_title(text, title.data ? title.data : row->name);
   td_text_clear(&title);
   td_page_doc(text, row->doc ? row->doc : "");
@@ -111,8 +116,8 @@ static void class_methods(td_class *class, td_text *text) {
 
 static void class_page(td_class *class, bool source, td_text *text) {
   if (source && class_source(class, text)) return;
-  td_text_print(text, "class %s%s%s%s\n", class->name->data, class->base ? "(" : "", class->base ? class->base->name->data : "",
-                class->base ? ")" : "");
+  td_text_print(text, "class %s%s%s%s\n", class->name->data, class->base ? "(" : "",
+                class->base ? class->base->name->data : "", class->base ? ")" : "");
   if (class->doc) td_page_doc(text, class->doc->data);
   td_text methods = {0};
   class_methods(class, &methods);
@@ -136,7 +141,8 @@ static void type_page(td_interpreter *I, td_value v, td_text *text) {
   if (t) {
     td_page_names ops = {0};
     for (int i = 0; i < td_op_count(); i++)
-      if (!(td_op_at(i)->flags & TD_HIDDEN)) td_page_name(text, &ops, "ops, as functions and most of them as methods", td_op_at(i)->name);
+      if (!(td_op_at(i)->flags & TD_HIDDEN))
+        td_page_name(text, &ops, "ops, as functions and most of them as methods", td_op_at(i)->name);
   }
   td_page_names_end(text, &names);
 }
@@ -157,7 +163,8 @@ static td_value not_found(td_interpreter *I, const char *name) {
   if (!names) return TD_NIL;
   td_builtin_names(I, names);
   for (int i = 0; i < I->main->count; i++)
-    if (!td_is_nil(I->main->globals[i]->value)) td_list_append(I, names, (td_value){.tag = TD_TAG_OBJECT, .o = &I->main->globals[i]->name->object});
+    if (!td_is_nil(I->main->globals[i]->value))
+      td_list_append(I, names, (td_value){.tag = TD_TAG_OBJECT, .o = &I->main->globals[i]->name->object});
   const char *near = td_suggest(name, names);
   td_raise(I, TD_CLASS_NAME_ERROR, "there is no help on '%.60s': the name is not defined", name);
   if (near) td_raise_hint(I, "did you mean '%s'?", near);
@@ -178,7 +185,7 @@ static const char overview[] =
     "  Tab                                    completes names, attributes, arguments and files\n"
     "  Up, Ctrl-R                             earlier cells, whole; searches them\n"
     "  Ctrl-J, Alt-Enter                      a new line; runs the cell as it is\n"
-    "  _  _3                                  the last value, the value of cell 3; a ; at the end hides it\n"
+    "  _  _3                                  the last value, that of cell 3; a ; at the end hides one\n"
     "  !COMMAND                               runs a shell command\n"
     "  Ctrl-C, Ctrl-D                         stops the running cell; leaves\n\n"
     "commands:\n";

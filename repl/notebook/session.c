@@ -1,8 +1,10 @@
 // See session.h. Two queues under one lock: commands to the evaluator, events from it.
-//  1. The evaluator waits when a face is too slow to take events, so memory stays bounded; a progress event replaces a waiting one
-//     of the same bar. A pipe wakes poll().
-//  2. A cell has ended for the face once its CELL_FINISHED can be taken: from then on questions are asked, and wait their turn.
-//  3. An interrupt stays until running code takes it or the face forgets it: one that comes while no cell runs stops the next.
+//  1. The evaluator waits when a face is too slow to take events, so memory stays bounded; a progress event replaces a
+//     waiting one of the same bar. A pipe wakes poll().
+//  2. A cell has ended for the face once its CELL_FINISHED can be taken: from then on questions are asked, and wait
+//     their turn.
+//  3. An interrupt stays until running code takes it or the face forgets it: one that comes while no cell runs stops
+//     the next.
 #include "repl/notebook/session.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -86,14 +88,16 @@ static waiting *copy_event(const td_event *event) {
 // The newest state of a bar is all that matters: it takes the place of one that waits at the queue's end.
 static bool replaces_last(const td_session *s, const td_event *event) {
   const waiting *last = s->last_event;
-  return event->kind == TD_EVENT_PROGRESS && last && last->event.kind == TD_EVENT_PROGRESS && last->event.id == event->id &&
-         !last->event.final;
+  return event->kind == TD_EVENT_PROGRESS && last && last->event.kind == TD_EVENT_PROGRESS &&
+         last->event.id == event->id && !last->event.final;
 }
 
 // Output that the face has not taken yet grows, so that a line costs a copy and no event of its own.
 static bool joins_last(td_session *s, const td_event *event) {
   waiting *last = s->last_event;
-  if (event->kind != TD_EVENT_OUTPUT || !last || last->event.kind != TD_EVENT_OUTPUT || last->event.stream != event->stream) return false;
+  if (event->kind != TD_EVENT_OUTPUT || !last || last->event.kind != TD_EVENT_OUTPUT ||
+      last->event.stream != event->stream)
+    return false;
   if (last->event.length + event->length >= last->room) return false;
   memcpy(last->texts + last->event.length, event->text, event->length);
   last->event.length += event->length;
@@ -169,7 +173,8 @@ bool td_session_next(td_session *s, td_event *event, int timeout) {
   td_memory_free(s->current);
   s->current = NULL;
   while (!s->first_event) {
-    int code = timeout < 0 ? pthread_cond_wait(&s->arrived, &s->lock) : pthread_cond_timedwait(&s->arrived, &s->lock, &until);
+    int code =
+        timeout < 0 ? pthread_cond_wait(&s->arrived, &s->lock) : pthread_cond_timedwait(&s->arrived, &s->lock, &until);
     if (code == ETIMEDOUT && !s->first_event) break;
   }
   waiting *w = s->first_event;

@@ -1,5 +1,5 @@
-// The notebook and the plain face below the terminal: cutting decks, the session's queues and interrupts, questions and replies,
-// completion that runs nothing, bars as text, the history file.
+// The notebook and the plain face below the terminal: cutting decks, the session's queues and interrupts, questions and
+// replies, completion that runs nothing, bars as text, the history file.
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -308,14 +308,15 @@ START_TEST(completion_runs_no_code) {
                 "tape = GradientTape(persistent=True); t = tape.__enter__()",
                 "");
   for (int i = 0; i < 10; i++) {
-    static const char *const lines[] = {"obj.", "obj.v", "obj.value.", "obj.missing.", "w.", "w.T.", "w.T", "obj.value(", "len(obj.value."};
+    static const char *const lines[] = {"obj.", "obj.v", "obj.value.", "obj.missing.",  "w.",
+                                        "w.T.", "w.T",   "obj.value(", "len(obj.value."};
     for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) td_memory_free(completed(lines[k], NULL));
   }
   expect_values("Counter.n", "0\n");
   run("%tape t", 9);
   gathered g = gather(NULL);
-  ck_assert_msg(g.output.data && strncmp(g.output.data, "0 records", 9) == 0, "%s%s", g.output.data ? g.output.data : "",
-                g.errors.data ? g.errors.data : "");
+  ck_assert_msg(g.output.data && strncmp(g.output.data, "0 records", 9) == 0, "%s%s",
+                g.output.data ? g.output.data : "", g.errors.data ? g.errors.data : "");
   drop(&g);
 }
 END_TEST
@@ -338,7 +339,8 @@ START_TEST(bars_as_text) {
   expect_bar((td_bar){.done = 100, .total = 100, .seconds = 4000}, 30, "100/100  40.0 s/it  in 1:06:40");
   expect_bar((td_bar){.label = "narrow", .done = 1, .total = 3, .seconds = 1}, 10, "narrow  1/");
   expect_bar((td_bar){.label = "x", .done = 0, .total = 3, .seconds = 9}, 12, "x  0/3");
-  expect_bar((td_bar){.label = "a\033[31mb", .done = 1, .total = -1, .seconds = 1}, 40, "a\\x1b[31mb  1  1.0 it/s  0:01");
+  expect_bar((td_bar){.label = "a\033[31mb", .done = 1, .total = -1, .seconds = 1}, 40,
+             "a\\x1b[31mb  1  1.0 it/s  0:01");
   expect_bar((td_bar){.label = "l", .postfix = "loss=1", .done = 3, .total = 3, .seconds = 1e-9}, 60,
              "l  100% [============] 3/3  3000000000 it/s  in 0:00  loss=1");
 }
@@ -348,7 +350,11 @@ START_TEST(bars_fit_any_width) {
   for (int columns = 1; columns < 130; columns++)
     for (int64_t total = -1; total < 2000; total += 667)
       for (int64_t done = 0; done < 3000; done += 999) {
-        td_bar bar = {.label = "日本語 label", .postfix = "loss=0.5, añejo=é", .done = done, .total = total, .seconds = (double)done / 7};
+        td_bar bar = {.label = "日本語 label",
+                      .postfix = "loss=0.5, añejo=é",
+                      .done = done,
+                      .total = total,
+                      .seconds = (double)done / 7};
         td_text text = {0};
         int used = td_bar_line(&bar, columns, true, &text);
         ck_assert_int_le(used, columns);
@@ -369,7 +375,9 @@ static void make_folder(void) {
   live = td_memory_live();
 }
 
-static void path_of(const char *name, char path[200]) { snprintf(path, 200, "%s/tapedeck%s%s", folder, *name ? "/" : "", name); }
+static void path_of(const char *name, char path[200]) {
+  snprintf(path, 200, "%s/tapedeck%s%s", folder, *name ? "/" : "", name);
+}
 
 static void drop_folder(void) {
   char path[200];
@@ -434,7 +442,8 @@ END_TEST
 
 int main(void) {
   Suite *suite = suite_create("notebook");
-  TCase *decks = tcase_create("decks"), *sessions = tcase_create("sessions"), *bars = tcase_create("bars"), *history = tcase_create("history");
+  TCase *decks = tcase_create("decks"), *sessions = tcase_create("sessions"), *bars = tcase_create("bars"),
+        *history = tcase_create("history");
   suite_add_tcase(suite, decks);
   suite_add_tcase(suite, sessions);
   suite_add_tcase(suite, bars);

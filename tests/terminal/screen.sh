@@ -38,12 +38,12 @@ paste() { # paste [OPTIONS]: standard input through a tmux buffer; -p: bracketed
   pane paste-buffer -t "$(window)" "$@"
 }
 
-# until TEST...: repeats it for at most 10 s.
+# until_true TEST...: repeats it for at least 30 s before it gives up.
 until_true() {
   tries=0
   until "$@"; do
     tries=$((tries + 1))
-    test $tries -lt 400 || return 1
+    test $tries -lt 1500 || return 1
     sleep 0.02
   done
 }
