@@ -88,7 +88,17 @@ static bool unknown_type(td_interpreter *I, const td_format_spec *spec) {
 
 // ---- laying out ----
 static void add_fill(td_text *text, const char *fill, int64_t count) {
-  for (; count > 0 && !text->failed; count--) td_text_add(text, fill);
+  enum { BLOCK = 64 };
+  char block[BLOCK * 4]; // a character has at most 4 bytes
+  size_t size = strlen(fill);
+  if (count <= 0) return;
+  if (size == 1) {
+    td_text_pad(text, text->length + (size_t)count, *fill);
+    return;
+  }
+  for (int i = 0; i < BLOCK; i++) memcpy(block + (size_t)i * size, fill, size);
+  for (; count > 0 && !text->failed; count -= BLOCK)
+    td_text_add_bytes(text, block, size * (size_t)(count < BLOCK ? count : BLOCK));
 }
 
 // head stands before the padding of '=' alignment: sign and prefix.
@@ -115,7 +125,7 @@ static void add_padded(td_text *text, const char *head, const char *body, size_t
 static void add_grouped(td_text *text, const char *digits, size_t length, char separator, int size, int64_t width) {
   td_text reversed = {0};
   int64_t left = (int64_t)length;
-  for (bool first = true; left > 0 || width > 0 || first; first = false) {
+  for (bool first = true; (left > 0 || width > 0 || first) && !reversed.failed; first = false) {
     if (!first) {
       td_text_add_char(&reversed, separator);
       width--;
