@@ -28,7 +28,8 @@
     T block[BLOCK_LENGTH];                                                                                \
     for (int64_t done = 0; done < n; done += BLOCK_LENGTH) {                                              \
       int64_t count = n - done < BLOCK_LENGTH ? n - done : BLOCK_LENGTH, i = 0;                           \
-      T *e = out ? out + done : block;                                                                    \
+      T *e = block;                                                                                       \
+      if (out) e = out + done;                                                                            \
       for (int64_t j = 0; j < count; j++) e[j] = EXP((T)(x[done + j] - shift));                           \
       for (; i + LANES <= count; i += LANES)                                                              \
         for (int l = 0; l < LANES; l++) sums[l] += (double)e[i + l];                                      \

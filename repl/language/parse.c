@@ -227,9 +227,9 @@ static bool grow_names(td_parser *p) {
 
 td_str *td_parser_intern(td_parser *p, const char *bytes, uint32_t length) {
   if (p->name_count * 2 >= p->name_capacity && !grow_names(p)) return NULL;
-  td_str **place = find_name(p, bytes, length);
-  if (*place) return *place;
-  td_str *str = td_str_intern(p->interpreter, bytes, length);
+  td_str **place = find_name(p, bytes, length), *str = *place;
+  if (str) return str;
+  str = td_str_intern(p->interpreter, bytes, length);
   if (!str || !td_arena_hold(p->arena, td_from(str))) return td_parser_memory(p);
   p->name_count++;
   *place = str;

@@ -63,9 +63,9 @@ td_symbol *td_symbol_hidden(td_resolver *r, td_name_scope *scope) {
 
 td_symbol *td_symbol_get(td_resolver *r, td_name_scope *scope, td_str *name) {
   if (r->count * 2 >= r->capacity && !grow(r)) return NULL;
-  td_symbol **place = find(r, scope, name);
-  if (*place) return *place;
-  td_symbol *symbol = td_symbol_hidden(r, scope);
+  td_symbol **place = find(r, scope, name), *symbol = *place;
+  if (symbol) return symbol;
+  symbol = td_symbol_hidden(r, scope);
   if (!symbol) return NULL;
   symbol->bound = symbol->used = false;
   symbol->name = name;
