@@ -102,8 +102,8 @@ static char *walk_run(const td_call *call, const td_reduction *r, uint8_t dtype,
 
 #define PLUS(a, x, A) ((a) + (A)(x))
 #define TIMES(a, x, A) ((a) * (A)(x))
-#define LARGER(a, x, A) (((x) > (a)) | ((x) != (x)) ? (A)(x) : (a)) // a NaN stays
-#define SMALLER(a, x, A) (((x) < (a)) | ((x) != (x)) ? (A)(x) : (a))
+#define LARGER(a, x, A) ((((x) > (a)) | ((x) != (x))) ? (A)(x) : (a)) // a NaN stays
+#define SMALLER(a, x, A) ((((x) < (a)) | ((x) != (x))) ? (A)(x) : (a))
 #define OR(a, x, A) ((A)((a) | ((x) != 0)))
 #define AND(a, x, A) ((A)((a) & ((x) != 0)))
 #define COUNT(a, x, A) ((a) + (A)((x) != 0))
