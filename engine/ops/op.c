@@ -93,6 +93,13 @@ void td_op_signature(const td_op *op, td_text *text) {
   td_text_add_char(text, ')');
 }
 
+int td_op_outputs(const td_op *op, td_tensor *const *out) {
+  if (op->outputs != TD_MANY) return op->outputs ? op->outputs : 1;
+  int count = 0;
+  while (count < TD_OUTPUT_MAX && out[count]) count++;
+  return count;
+}
+
 int td_op_infer(td_infer *infer) {
   infer->out_count = infer->op->outputs ? infer->op->outputs : 1;
   return infer->op->infer(infer);
@@ -142,6 +149,8 @@ static void meta_of(td_meta *meta, const td_tensor *t) {
   memcpy(meta->shape, t->shape, sizeof t->shape);
 }
 
+enum { WORKSPACE_LEAST = 1024 }; // from this size on blocks are aligned to 64 bytes
+
 static int run_kernel(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
                       td_tensor *const *out, int out_count) {
   td_call call;
@@ -155,7 +164,13 @@ static int run_kernel(td_context *context, const td_op *op, td_tensor *const *in
     else call.in[i].data = NULL;
   }
   for (int i = 0; i < out_count; i++) view_of(&call.out[i], out[i]);
-  return op->kernel(&call);
+  if (!op->workspace) return op->kernel(&call);
+  int64_t bytes = op->workspace(&call);
+  call.workspace = bytes > 0 ? td_memory_new((size_t)bytes < WORKSPACE_LEAST ? WORKSPACE_LEAST : (size_t)bytes) : NULL;
+  if (bytes > 0 && !call.workspace) return td_error_memory(context, op->name, bytes);
+  int code = op->kernel(&call);
+  td_memory_free(call.workspace);
+  return code;
 }
 
 static void drop(td_tensor **tensors, int count) {
@@ -197,17 +212,18 @@ static int defaults(const td_op *op, td_arg args[TD_PARAM_MAX]) {
   return count;
 }
 
-static int produce(td_context *context, const td_op *op, td_tensor *const *in, const td_infer *infer, td_tensor **out) {
-  if (op->view) {
-    out[0] = op->view(context, in[0], infer);
-    return out[0] ? TD_OK : context->error.code;
-  }
+static int produce(td_context *context, const td_op *op, td_tensor *const *in, td_infer *infer, td_tensor **out) {
   int made = 0, code = TD_OK;
+  for (; made < infer->out_count && !code && op->view; made++) {
+    infer->output = made;
+    out[made] = op->view(context, in[0], infer);
+    if (!out[made]) code = context->error.code;
+  }
   for (; made < infer->out_count && !code; made++) {
     out[made] = td_tensor_new(context, infer->out[made].dtype, infer->out[made].rank, infer->out[made].shape);
     if (!out[made]) code = context->error.code;
   }
-  if (!code) {
+  if (!code && op->kernel) {
     bool half = !(op->flags & TD_HALF) && (has_half(in, infer->in_count) || has_half(out, infer->out_count));
     code = (half ? run_widened : run_kernel)(context, op, in, infer->in_count, infer->args, out, infer->out_count);
   }
@@ -237,6 +253,7 @@ int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int 
   int code = td_op_infer(&infer);
   if (!code) code = produce(context, op, in, &infer, out);
   if (code) return code;
+  if (op->outputs == TD_MANY && infer.out_count < TD_OUTPUT_MAX) out[infer.out_count] = NULL;
   for (int i = 0; i < infer.out_count; i++) {
     out[i]->place = context->place;
     out[i]->flags = flags & TD_TENSOR_FROM_VARIABLE;

@@ -6,7 +6,7 @@
 #include "engine/tensor/tensor.h"
 
 #define TD_INPUT_MAX 64     // tensors of one call (concat's list included)
-#define TD_OUTPUT_MAX 4
+#define TD_OUTPUT_MAX 64    // its results
 #define TD_PARAM_MAX 12     // rows of td_op.params
 
 typedef struct td_op td_op;
@@ -58,7 +58,8 @@ typedef struct td_infer {   // shape and dtype rule: reads in and args, fills ou
   td_meta in[TD_INPUT_MAX];  // of an optional input that is None: rank 255
   td_tensor *const *tensors; // the inputs themselves; NULL when only shapes are known. For rules whose shape depends on values
   const td_arg *args;       // one for each parameter that is not a tensor, in the row's order
-  int out_count;            // preset to the row's outputs
+  int out_count;            // preset to the row's outputs; a rule of TD_MANY sets it
+  int output;               // VIEW ops: the output that view is asked for
   td_meta out[TD_OUTPUT_MAX];
 } td_infer;
 
@@ -74,6 +75,7 @@ typedef struct td_call {    // what a kernel is given; outputs are allocated, co
   const td_op *op;
   const td_arg *args;
   int in_count, out_count;
+  void *workspace;          // what the row's workspace asked for, 64-byte aligned, not initialised
   td_view in[TD_INPUT_MAX]; // data NULL: optional input not given
   td_view out[TD_OUTPUT_MAX];
 } td_call;
@@ -95,7 +97,9 @@ td_tensor *td_scope_apply(td_scope *scope, const td_op *op, const td_arg *args, 
 td_tensor *td_scope_number(td_scope *scope, double value, const td_tensor *like); // 0-d of like's dtype
 td_tensor *td_scope_filled(td_scope *scope, double value, const td_meta *like);   // full tensor of like's shape and dtype (may be a stride-0 view)
 
-typedef struct td_rule {    // a vector-Jacobian product: sets din[i] for each i with needs[i], or leaves it NULL for zero
+// A derivative's rule. As vjp it sets din[i] for each i with needs[i], or leaves it NULL for zero; as jvp it does the same
+// for dout[k] from tangent.
+typedef struct td_rule {
   td_scope scope;           // temporaries; din may be any of them
   const td_op *op;
   const td_arg *args;
@@ -107,13 +111,18 @@ typedef struct td_rule {    // a vector-Jacobian product: sets din[i] for each i
   td_tensor *cotangent[TD_OUTPUT_MAX]; // shape and dtype of the output; NULL: that output was not used
   bool needs[TD_INPUT_MAX];
   td_tensor *din[TD_INPUT_MAX];  // may have a broadcast shape: the tape sums it to the input's shape and casts it
+  td_tensor *tangent[TD_INPUT_MAX]; // jvp: shape and dtype of the input; NULL: zero
+  td_tensor *dout[TD_OUTPUT_MAX];   // jvp: a shape that broadcasts to the output's
 } td_rule;
 
 enum td_kind {              // what passes and panes may ask
   TD_KIND_ELEMENTWISE, TD_KIND_REDUCE, TD_KIND_VIEW, TD_KIND_GEMM, TD_KIND_INDEX, TD_KIND_RANDOM, TD_KIND_OPAQUE,
 };
-enum td_flag { TD_COMMUTATIVE = 1, TD_ASSOCIATIVE = 2, TD_LINEAR = 4, TD_IDEMPOTENT = 8, TD_HIDDEN = 16 /* no builtin */,
-  TD_HALF = 32 /* the kernel takes float16 and bfloat16 itself; others get float32 from dispatch */ };
+enum td_flag { TD_COMMUTATIVE = 1, TD_ASSOCIATIVE = 2, TD_LINEAR = 4 /* in all floating inputs together, others fixed */,
+  TD_IDEMPOTENT = 8, TD_HIDDEN = 16 /* no builtin */,
+  TD_HALF = 32 /* the kernel takes float16 and bfloat16 itself; others get float32 from dispatch */,
+  TD_MULTILINEAR = 64 /* linear in each floating input, the others fixed */ };
+enum { TD_MANY = 255 };     // td_op.outputs: as many as infer says; the builtin gives a tuple
 enum { TD_SAVES_NONE = 0, TD_SAVES_IN0 = 1, TD_SAVES_IN1 = 2, TD_SAVES_IN2 = 4, TD_SAVES_INPUTS = 0xff, TD_SAVES_OUTPUT = 0x100 };
 
 typedef struct td_sample {  // inputs that the tests feed: the n-th number of each input is drawn from [low, high]
@@ -128,13 +137,15 @@ struct td_op {
   td_param params[TD_PARAM_MAX]; // tensors first, in the order of inputs; ends at TD_PARAM_END
   uint8_t kind;             // enum td_kind
   uint8_t flags;            // enum td_flag
-  uint8_t outputs;          // 0 means 1
+  uint8_t outputs;          // 0 means 1; TD_MANY: infer says
   bool method;              // also tensor.name(...)
   int (*infer)(td_infer *);
   int (*kernel)(const td_call *); // TD_OK, or an error set in call->context. VIEW ops leave it NULL and set view
   td_tensor *(*view)(td_context *, td_tensor *in, const td_infer *); // VIEW ops: a new view of in's storage, or a copy where none fits; no origin
+  int64_t (*workspace)(const td_call *); // bytes that the kernel gets in call->workspace; NULL: none. Kernels allocate nothing
   const char *expression;   // scalar expression of an elementwise op in x, y, z; NULL elsewhere
   int (*vjp)(td_rule *);
+  int (*jvp)(td_rule *);    // NULL: derived from flags and vjp (engine/tape/forward.c). Reads what saves names
   const char *no_gradient;  // set when vjp is NULL: why ("integer result"); becomes tape.why's answer
   uint16_t saves;           // what vjp reads: TD_SAVES_...
   const char *doc;          // first line: one sentence; then gradient formula and conventions
@@ -152,9 +163,11 @@ typedef struct td_recorder {
 } td_recorder;
 
 // Runs one op. in: borrowed, NULL for an optional input that is None. args: one for each non-tensor parameter (NULL: all
-// defaults). out: new references, TD_OUTPUT_MAX places. half floats are computed in float32. Broadcasting is the kernels'.
+// defaults). out: new references, TD_OUTPUT_MAX places, NULL after the last one of a TD_MANY row. half floats are computed
+// in float32. Broadcasting is the kernels'.
 int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args, td_tensor **out);
 int td_op_infer(td_infer *infer); // shapes only: runs the row's rule
+int td_op_outputs(const td_op *op, td_tensor *const *out); // how many td_op_apply gave
 int td_op_tensor_params(const td_op *op);   // leading rows that are tensors (a list counts as one)
 int td_op_arg_count(const td_op *op);       // the others
 const td_op *td_op_find(const char *name);  // NULL: none

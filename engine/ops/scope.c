@@ -61,7 +61,7 @@ td_tensor *td_scope_apply(td_scope *scope, const td_op *op, const td_arg *args, 
     scope->failed = true;
     return NULL;
   }
-  for (int i = 1; i < op->outputs; i++) td_tensor_unref(out[i]);
+  for (int i = td_op_outputs(op, out); --i > 0;) td_tensor_unref(out[i]);
   return td_scope_own(scope, out[0]);
 }
 

@@ -256,7 +256,7 @@ static int deliver(td_pass *pass, td_rule *rule, int input, uint32_t slot) {
 }
 
 // A saved output as the rule sees it: with its origin again where something may record the rule.
-static td_tensor *saved_output(td_rule *rule, td_record *record, int output) {
+td_tensor *td_rule_output(td_rule *rule, td_record *record, int output) {
   td_tensor *saved = record->saved[record->in_count + output];
   if (!saved || !rule->scope.context->recorder) return saved;
   td_tensor *t = td_scope_own(&rule->scope, td_tensor_alias(rule->scope.context, saved));
@@ -279,40 +279,45 @@ static void fill(td_pass *pass, td_rule *rule, const td_node *node) {
     if (rule->needs[i]) rule->in_meta[i] = record->parents[i]->out_meta[record->parent_output[i]];
   }
   for (int i = 0; i < record->out_count; i++) {
-    rule->out[i] = saved_output(rule, record, i);
+    rule->out[i] = td_rule_output(rule, record, i);
     rule->out_meta[i] = record->out_meta[i];
     rule->cotangent[i] = pass->cotangents[node->slot + (uint32_t)i];
   }
 }
 
-static int refuse_op(td_context *context, const td_record *record) {
+static int refuse_op(td_context *context, const char *who, const td_record *record) {
   char line[80];
   td_place_describe(context, record->place, line, sizeof line);
-  td_error_set(context, TD_ERROR_GRADIENT, "gradient: %s at %s has no gradient%s%s", record->op->name, line,
+  td_error_set(context, TD_ERROR_GRADIENT, "%s: %s at %s has no gradient%s%s", who, record->op->name, line,
                record->op->no_gradient ? ": " : "", record->op->no_gradient ? record->op->no_gradient : "");
   td_error_hint(context, "keep %s off the path from source to target, or wrap its input in stop_gradient(x)",
                 record->op->name);
   return TD_ERROR_GRADIENT;
 }
 
-static int refuse_spent(td_context *context, const td_record *record) {
+static int refuse_spent(td_context *context, const char *who, const td_record *record) {
   char line[80];
   td_place_describe(context, record->place, line, sizeof line);
-  td_error_set(context, TD_ERROR_STATE, "gradient: what %s at %s kept for backward was given up already",
+  td_error_set(context, TD_ERROR_STATE, "%s: what %s at %s kept for backward was given up already", who,
                record->op->name, line);
   td_error_hint(context, "use GradientTape(persistent=True), or backward(retain_graph=True) the first time");
   return TD_ERROR_STATE;
 }
 
+int td_record_refuse(td_context *context, const char *who, const td_record *record) {
+  if (!record->op->vjp) return refuse_op(context, who, record);
+  return record->keepers ? TD_OK : refuse_spent(context, who, record);
+}
+
 static int run_rule(td_pass *pass, td_rule *rule, const td_node *node) {
   td_context *context = pass->context;
   td_record *record = node->record;
-  if (!record->op->vjp) return refuse_op(context, record);
-  if (!record->keepers) return refuse_spent(context, record);
+  int code = td_record_refuse(context, "gradient", record);
+  if (code) return code;
   context->error.code = TD_OK;
   td_scope_open(&rule->scope, context);
   fill(pass, rule, node);
-  int code = rule->scope.failed ? context->error.code : record->op->vjp(rule);
+  code = rule->scope.failed ? context->error.code : record->op->vjp(rule);
   if (!code && rule->scope.failed) code = context->error.code;
   if (!code && rule->scope.failed)
     code =

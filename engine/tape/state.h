@@ -118,6 +118,8 @@ uint32_t td_pass_slot(const td_pass *pass, int64_t index, int output);
 int td_pass_seed(td_pass *pass, uint32_t slot, td_tensor *cotangent);
 int td_pass_run(td_pass *pass);
 void td_pass_close(td_pass *pass);
+td_tensor *td_rule_output(td_rule *rule, td_record *record, int output); // a saved output, or NULL; owned by the rule's scope
+int td_record_refuse(td_context *context, const char *who, const td_record *record); // error: it can't be differentiated
 
 // ---- shared by gradient() and backward() ----
 td_tensor *td_seed_make(td_context *context, td_scope *scope, const char *who, int index, int count, td_tensor *target,

@@ -65,6 +65,12 @@ int td_tape_gradient(td_context *context, td_tape *tape, td_tensor *const *targe
                      td_tensor *const *output_gradients, const td_source *sources, int source_count,
                      bool unconnected_zero, td_tensor **out);
 
+// Forward mode: tangents of the targets for tangents of the sources (NULL: zero), which are watched tensors or Variables.
+// out: new references, NULL where a target does not depend on the sources. The tape keeps its records: calling this again
+// with other tangents is the linearised function. Error TD_ERROR_SHAPE: a tangent has not its source's shape or dtype.
+int td_tape_jvp(td_context *context, td_tape *tape, const td_source *sources, td_tensor *const *tangents,
+                int source_count, td_tensor *const *targets, int target_count, td_tensor **out);
+
 // PyTorch's habit: accumulates into grad of every tracked leaf Variable (and of tensors marked by
 // td_tensor_require_grad). Works on records of any tape or of the no-tape mode that requires_grad turns on.
 // retain_graph and create_graph false: records are given up.

@@ -264,9 +264,9 @@ static bool bind_args(td_interpreter *I, binding *b) {
 }
 
 static td_value box_outputs(td_interpreter *I, const td_op *op, td_tensor **out) {
-  int shown = op->shown ? op->shown : op->outputs;
-  for (int i = shown; i < op->outputs; i++) td_tensor_unref(out[i]);
-  if (shown <= 1) return td_tensor_box(I, out[0]);
+  int count = td_op_outputs(op, out), shown = op->shown ? op->shown : count;
+  for (int i = shown; i < count; i++) td_tensor_unref(out[i]);
+  if (shown == 1 && op->outputs != TD_MANY) return td_tensor_box(I, out[0]);
   td_tuple *tuple = td_tuple_new(I, shown);
   for (int i = 0; i < shown; i++) {
     td_value boxed = td_tensor_box(I, out[i]);

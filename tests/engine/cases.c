@@ -159,7 +159,7 @@ static void check_gradient(const char *what, const td_op *op, const op_case *c, 
     expect_next(what, gradients[i], &expected);
     td_tensor_unref(gradients[i]);
   }
-  for (int i = 0; i < sample_outputs(op); i++) td_tensor_unref(out[i]);
+  for (int i = 0; i < td_op_outputs(op, out); i++) td_tensor_unref(out[i]);
   td_tape_unref(context, tape);
 }
 
@@ -167,7 +167,7 @@ static void check_threads(const char *what, const td_op *op, const sample_call *
   td_tensor *again[TD_OUTPUT_MAX];
   wide->counter = 0;
   ck_assert_int_eq(sample_run(wide, op, call, again), TD_OK);
-  for (int i = 0; i < sample_outputs(op); i++) {
+  for (int i = 0; i < td_op_outputs(op, out); i++) {
     td_tensor *a = td_tensor_contiguous(context, out[i]), *b = td_tensor_contiguous(wide, again[i]);
     ck_assert_msg(!memcmp(a->data, b->data, (size_t)(a->size * td_dtype_bytes(a->dtype))), "%s: threads change bits",
                   what);
@@ -193,9 +193,9 @@ void run_case(const op_case *c) {
   else {
     const char *expected = c->expected;
     ck_assert_msg(!code, "%s: %s", what, context->error.message);
-    for (int i = 0; *expected && i < sample_outputs(op); i++) expect_next(what, out[i], &expected);
+    for (int i = 0; *expected && i < td_op_outputs(op, out); i++) expect_next(what, out[i], &expected);
     check_threads(what, op, &call, out);
-    for (int i = 0; i < sample_outputs(op); i++) td_tensor_unref(out[i]);
+    for (int i = 0; i < td_op_outputs(op, out); i++) td_tensor_unref(out[i]);
     if (c->gradient) check_gradient(what, op, c, &call);
   }
   sample_drop(&call);

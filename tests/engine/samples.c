@@ -255,4 +255,3 @@ td_tensor *sample_cotangent(td_context *context, const td_op *op, const sample_c
   return t;
 }
 
-int sample_outputs(const td_op *op) { return op->outputs ? op->outputs : 1; }

@@ -24,7 +24,6 @@ bool sample_make(td_context *context, const td_op *op, const td_sample *sample, 
 bool sample_arguments(const td_op *op, const char *text, td_arg *args, char problem[200]);
 void sample_drop(sample_call *call);
 int sample_run(td_context *context, const td_op *op, const sample_call *call, td_tensor **out); // td_op_apply
-int sample_outputs(const td_op *op);
 void sample_title(const td_sample *sample, char *title, size_t size); // "sample 2,3; 3 | axis=1", as reference values name it
 // The cotangent that the reference values give to output n of a call: fixed numbers of out's shape and dtype. NULL when the
 // call has no gradient in that output (or no memory). New reference.

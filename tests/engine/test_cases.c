@@ -169,8 +169,8 @@ static int apply(td_tensor **out, int *count) { // an op's name and operands
   if (!op) stop("no such op");
   while (next_word(word, sizeof word)) in[in_count++] = strcmp(word, "none") ? operand(word) : NULL;
   if (!sample_arguments(op, *rest == '|' ? rest + 1 : "", args, problem)) stop(problem);
-  *count = sample_outputs(op);
   int code = td_op_apply(context, op, in, in_count, args, out);
+  *count = code ? 0 : td_op_outputs(op, out);
   if (code) snprintf(said, sizeof said, "%s; %s", context->error.message, context->error.hint);
   return code;
 }

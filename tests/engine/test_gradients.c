@@ -42,7 +42,7 @@ static void run(const td_op *op, int n, const sample_call *call, td_tensor **out
 }
 
 static void drop(const td_op *op, td_tensor **out) {
-  for (int i = 0; i < sample_outputs(op); i++) td_tensor_unref(out[i]);
+  for (int i = 0; i < td_op_outputs(op, out); i++) td_tensor_unref(out[i]);
 }
 
 static bool is_float(const td_tensor *t) { return t && td_dtype_is_float(t->dtype); }
@@ -70,7 +70,6 @@ START_TEST(row_is_complete) {
   ck_assert_msg(op->doc && strlen(op->doc) > 10, "%s has no doc", op->name);
   ck_assert_msg(op->flags & TD_HIDDEN || (op->example && strstr(op->example, "# ")), "%s has no example", op->name);
   ck_assert_msg(op->samples && op->samples[0].shapes, "%s has no samples", op->name);
-  ck_assert_msg(sample_outputs(op) <= TD_OUTPUT_MAX, "%s has %d outputs", op->name, op->outputs);
   for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind; i++) {
     ck_assert_msg(op->params[i].name, "%s: parameter %d has no name", op->name, i);
     ck_assert_msg(op->params[i].kind != TD_PARAM_CHOICE || op->params[i].choices, "%s: %s has no choices", op->name,
@@ -102,7 +101,7 @@ static int apply_bound(td_context *c, void *argument, td_tensor *const *in, int 
                        int *out_count) {
   const bound *b = argument;
   int code = td_op_apply(c, b->op, in, in_count, b->args, out);
-  if (!code) *out_count = sample_outputs(b->op);
+  if (!code) *out_count = td_op_outputs(b->op, out);
   return code;
 }
 
@@ -128,6 +127,91 @@ START_TEST(gradient_of_strided_inputs_agrees_with_differences) {
 }
 END_TEST
 
+// ---- forward derivatives ----
+
+typedef struct linear { // an op on a tape, with vectors for its floating inputs and outputs
+  td_tape *tape;
+  td_tensor *out[TD_OUTPUT_MAX], *targets[TD_OUTPUT_MAX], *cotangents[TD_OUTPUT_MAX], *tangents[TD_INPUT_MAX];
+  td_source sources[TD_INPUT_MAX];
+  int target_count, source_count;
+} linear;
+
+static td_tensor *vector_like(const td_tensor *t, double phase) {
+  td_tensor *v = td_tensor_zeros(context, t->dtype, t->rank, t->shape);
+  for (int64_t i = 0; i < v->size; i++) ((double *)v->data)[i] = cos(phase + 1.7 * (double)i);
+  return v;
+}
+
+static void linear_open(linear *l, const td_op *op, const sample_call *call) {
+  memset(l, 0, sizeof *l);
+  l->tape = td_tape_new(context, true, false);
+  ck_assert_int_eq(td_tape_open(context, l->tape), TD_OK);
+  for (int i = 0; i < call->in_count; i++) {
+    if (!is_float(call->in[i])) continue;
+    ck_assert_int_eq(td_tape_watch(context, l->tape, call->in[i]), TD_OK);
+    l->tangents[l->source_count] = vector_like(call->in[i], i);
+    l->sources[l->source_count++].tensor = call->in[i];
+  }
+  context->counter = 0;
+  ck_assert_int_eq(sample_run(context, op, call, l->out), TD_OK);
+  td_tape_close(context, l->tape);
+  for (int k = 0; k < td_op_outputs(op, l->out); k++) {
+    if (!is_float(l->out[k])) continue;
+    l->cotangents[l->target_count] = vector_like(l->out[k], 2.5 + k);
+    l->targets[l->target_count++] = l->out[k];
+  }
+}
+
+static void linear_close(linear *l, const td_op *op) {
+  drop(op, l->out);
+  for (int i = 0; i < l->source_count; i++) td_tensor_unref(l->tangents[i]);
+  for (int k = 0; k < l->target_count; k++) td_tensor_unref(l->cotangents[k]);
+  td_tape_unref(context, l->tape);
+}
+
+static double inner(const td_tensor *a, const td_tensor *b, double *scale) { // scale: adds the size of the terms
+  double sum = 0;
+  for (int64_t i = 0; a && b && i < a->size; i++) {
+    double term = td_tensor_get_float(a, i) * td_tensor_get_float(b, i);
+    sum += term;
+    *scale += fabs(term);
+  }
+  return sum;
+}
+
+static void check_forward(const td_op *op, int n, const sample_call *call) {
+  linear l;
+  linear_open(&l, op, call);
+  td_tensor *pushed[TD_OUTPUT_MAX], *pulled[TD_INPUT_MAX];
+  double forward = 0, reverse = 0, scale = 1;
+  if (l.target_count && l.source_count) {
+    if (td_tape_jvp(context, l.tape, l.sources, l.tangents, l.source_count, l.targets, l.target_count, pushed) ||
+        td_tape_gradient(context, l.tape, l.targets, l.target_count, l.cotangents, l.sources, l.source_count, false, pulled))
+      ck_abort_msg("%s, sample %d: %s", op->name, n, context->error.message);
+    for (int k = 0; k < l.target_count; k++) {
+      forward += inner(pushed[k], l.cotangents[k], &scale);
+      td_tensor_unref(pushed[k]);
+    }
+    for (int i = 0; i < l.source_count; i++) {
+      reverse += inner(pulled[i], l.tangents[i], &scale);
+      td_tensor_unref(pulled[i]);
+    }
+  }
+  ck_assert_msg(fabs(forward - reverse) <= scale * 1e-12, "%s, sample %d (%s | %s): jvp %.17g, vjp %.17g",
+                op->name, n, op->samples[n].shapes, op->samples[n].args ? op->samples[n].args : "", forward, reverse);
+  linear_close(&l, op);
+}
+
+START_TEST(forward_agrees_with_reverse) {
+  const td_op *op = td_op_at(_i);
+  for (int n = 0; op->samples[n].shapes; n++) {
+    sample_call call = made(op, n, SAMPLE_PLAIN, -1);
+    if (is_checkable(op, &call)) check_forward(op, n, &call);
+    sample_drop(&call);
+  }
+}
+END_TEST
+
 // Runs the op and its gradient in all floating inputs; a diagnosed error is an answer.
 static void run_with_gradient(const td_op *op, const sample_call *call) {
   td_tape *tape = td_tape_new(context, false, false);
@@ -144,7 +228,7 @@ static void run_with_gradient(const td_op *op, const sample_call *call) {
   int code = sample_run(context, op, call, out);
   td_tape_close(context, tape);
   ck_assert_msg(code != TD_ERROR_INTERNAL, "%s: %s", op->name, context->error.message);
-  for (int i = 0; i < sample_outputs(op) && !code; i++)
+  for (int i = 0; !code && i < td_op_outputs(op, out); i++)
     if (is_float(out[i])) targets[target_count++] = out[i];
   if (!code && op->vjp && target_count && source_count) {
     if (td_tape_gradient(context, tape, targets, target_count, NULL, sources, source_count, true, gradients))
@@ -214,7 +298,7 @@ static bool near(double a, double b, double tolerance) {
 }
 
 static void compare(const td_op *op, int n, td_tensor **a, td_tensor **b, double tolerance, const char *what) {
-  for (int i = 0; i < sample_outputs(op); i++) {
+  for (int i = 0; i < td_op_outputs(op, a); i++) {
     ck_assert_msg(td_shape_equal(a[i]->rank, a[i]->shape, b[i]->rank, b[i]->shape),
                   "%s, sample %d: %s has another shape", op->name, n, what);
     for (int64_t e = 0; e < a[i]->size; e++) {
@@ -270,6 +354,7 @@ int main(void) {
   tcase_add_loop_test(rows, row_is_complete, 0, count);
   tcase_add_loop_test(rows, row_has_a_sample_for_its_gradient, 0, count);
   tcase_add_loop_test(rows, gradient_agrees_with_differences_to_second_order, 0, count);
+  tcase_add_loop_test(rows, forward_agrees_with_reverse, 0, count);
   tcase_add_loop_test(rows, gradient_of_strided_inputs_agrees_with_differences, 0, count);
   tcase_add_loop_test(rows, empty_inputs_run_or_are_refused, 0, count);
   tcase_add_loop_test(rows, scalar_inputs_run_or_are_refused, 0, count);

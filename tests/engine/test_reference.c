@@ -184,7 +184,7 @@ static void run(const reader *r, const sample_call *call, td_tensor **out) {
 }
 
 static void compare_outputs(reader *r, td_tensor **out, bool single, double scale) {
-  for (int i = 0; i < sample_outputs(r->op); i++) {
+  for (int i = 0; i < td_op_outputs(r->op, out); i++) {
     expect(r, "out");
     uint8_t dtype = read_dtype(r);
     bool narrow = single && td_dtype_is_float(dtype);
@@ -211,7 +211,7 @@ static void check_values(reader *r, int dtype) {
   run(r, &call, out);
   compare_outputs(r, out, dtype >= 0, scale);
   skip_lines(r, "gradient");
-  for (int i = 0; i < sample_outputs(r->op); i++) td_tensor_unref(out[i]);
+  for (int i = 0; i < td_op_outputs(r->op, out); i++) td_tensor_unref(out[i]);
   sample_drop(&call);
 }
 
@@ -236,7 +236,7 @@ static void record(reader *r, const sample_call *call, pass *p) {
 }
 
 static void take_cotangents(reader *r, const sample_call *call, bool exactly, pass *p) {
-  for (int i = 0; i < sample_outputs(r->op); i++) {
+  for (int i = 0; i < td_op_outputs(r->op, p->out); i++) {
     td_tensor *cotangent = sample_cotangent(context, r->op, call, i, p->out[i]);
     char number[12];
     if (!cotangent) continue;
@@ -280,7 +280,7 @@ static void check_gradients(reader *r, int dtype) {
   compare_gradients(r, &call, &p, single, scale);
   for (int i = 0; i < TD_OUTPUT_MAX; i++) td_tensor_unref(p.cotangents[i]);
   for (int i = 0; i < p.source_count; i++) td_tensor_unref(p.gradients[i]);
-  for (int i = 0; i < sample_outputs(r->op); i++) td_tensor_unref(p.out[i]);
+  for (int i = 0; i < td_op_outputs(r->op, p.out); i++) td_tensor_unref(p.out[i]);
   td_tape_unref(context, p.tape);
   sample_drop(&call);
 }

@@ -42,7 +42,7 @@ static bool print_sample(td_context *context, const td_op *op, const td_sample *
   }
   bool ran = sample_run(context, op, &call, out) == TD_OK;
   if (!ran) fprintf(stderr, "%s: %s\n", op->name, context->error.message);
-  for (int i = 0; ran && i < sample_outputs(op); i++) {
+  for (int i = 0; ran && i < td_op_outputs(op, out); i++) {
     td_tensor *cotangent = sample_cotangent(context, op, &call, i, out[i]);
     if (cotangent) {
       printf("cotangent %d", i);
