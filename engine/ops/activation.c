@@ -191,6 +191,7 @@ static int sigmoid_vjp(td_rule *rule) {
 
 static const td_op sigmoid_op = {
   .name = "sigmoid",
+  .alias = TD_ALIAS("expit"),
   .params = { TD_X },
   .kind = TD_KIND_ELEMENTWISE,
   .method = true,
@@ -218,6 +219,7 @@ static int log_sigmoid_vjp(td_rule *rule) {
 
 static const td_op log_sigmoid_op = {
   .name = "log_sigmoid",
+  .alias = TD_ALIAS("logsigmoid"),
   .params = { TD_X },
   .kind = TD_KIND_ELEMENTWISE,
   .infer = td_map_floating,
@@ -295,6 +297,7 @@ static int silu_vjp(td_rule *rule) {
 
 static const td_op silu_op = {
   .name = "silu",
+  .alias = TD_ALIAS("swish"),
   .params = { TD_X },
   .kind = TD_KIND_ELEMENTWISE,
   .infer = td_map_floating,

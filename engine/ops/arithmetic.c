@@ -137,6 +137,7 @@ static int subtract_vjp(td_rule *rule) {
 
 static const td_op subtract_op = {
   .name = "subtract",
+  .alias = TD_ALIAS("sub"),
   .params = { TD_XY },
   .kind = TD_KIND_ELEMENTWISE,
   .flags = TD_LINEAR,
@@ -169,6 +170,7 @@ static int multiply_vjp(td_rule *rule) {
 
 static const td_op multiply_op = {
   .name = "multiply",
+  .alias = TD_ALIAS("mul"),
   .params = { TD_XY },
   .kind = TD_KIND_ELEMENTWISE,
   .flags = TD_COMMUTATIVE | TD_ASSOCIATIVE,
@@ -203,6 +205,7 @@ static int divide_vjp(td_rule *rule) {
 
 static const td_op divide_op = {
   .name = "divide",
+  .alias = TD_ALIAS("div", "true_divide"),
   .params = { TD_XY },
   .kind = TD_KIND_ELEMENTWISE,
   .method = true,
@@ -246,6 +249,7 @@ static int flat_vjp(td_rule *rule) {
 
 static const td_op floor_divide_op = {
   .name = "floor_divide",
+  .alias = TD_ALIAS("floordiv"),
   .params = { TD_XY },
   .kind = TD_KIND_ELEMENTWISE,
   .method = true,
@@ -278,6 +282,7 @@ static int remainder_vjp(td_rule *rule) {
 
 static const td_op remainder_op = {
   .name = "remainder",
+  .alias = TD_ALIAS("mod"),
   .params = { TD_XY },
   .kind = TD_KIND_ELEMENTWISE,
   .method = true,
@@ -308,6 +313,7 @@ static int negative_vjp(td_rule *rule) {
 
 static const td_op negative_op = {
   .name = "negative",
+  .alias = TD_ALIAS("neg"),
   .params = { TD_X },
   .kind = TD_KIND_ELEMENTWISE,
   .flags = TD_LINEAR,
@@ -384,6 +390,7 @@ static int abs_vjp(td_rule *rule) {
 
 static const td_op abs_op = {
   .name = "abs",
+  .alias = TD_ALIAS("absolute"),
   .params = { TD_X },
   .kind = TD_KIND_ELEMENTWISE,
   .flags = TD_IDEMPOTENT,

@@ -73,6 +73,7 @@ TD_KERNEL(bitwise_not)
 
 static const td_op bitwise_not_op = {
   .name = "bitwise_not",
+  .alias = TD_ALIAS("invert"),
   .params = { TD_X },
   .kind = TD_KIND_ELEMENTWISE,
   .method = true,
@@ -100,6 +101,7 @@ TD_KERNEL(left_shift)
 
 static const td_op left_shift_op = {
   .name = "left_shift",
+  .alias = TD_ALIAS("bitwise_left_shift"),
   .params = { TD_XY },
   .kind = TD_KIND_ELEMENTWISE,
   .infer = shift_infer,
@@ -117,6 +119,7 @@ TD_KERNEL(right_shift)
 
 static const td_op right_shift_op = {
   .name = "right_shift",
+  .alias = TD_ALIAS("bitwise_right_shift"),
   .params = { TD_XY },
   .kind = TD_KIND_ELEMENTWISE,
   .infer = shift_infer,

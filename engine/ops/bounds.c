@@ -166,9 +166,10 @@ static int clip_vjp(td_rule *rule) {
 
 static const td_op clip_op = {
   .name = "clip",
+  .alias = TD_ALIAS("clamp", "clip_by_value"),
   .params = { TD_X,
-              { .name = "low", .kind = TD_PARAM_TENSOR_OPTIONAL },
-              { .name = "high", .kind = TD_PARAM_TENSOR_OPTIONAL } },
+              { .name = "low", .kind = TD_PARAM_TENSOR_OPTIONAL, .alias = TD_ALIAS("min", "a_min") },
+              { .name = "high", .kind = TD_PARAM_TENSOR_OPTIONAL, .alias = TD_ALIAS("max", "a_max") } },
   .kind = TD_KIND_ELEMENTWISE,
   .flags = TD_IDEMPOTENT,
   .method = true,

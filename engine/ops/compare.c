@@ -18,9 +18,10 @@ static const td_sample unary_samples[] = {
   TD_SAMPLES_END,
 };
 
-#define TRUTH_ROW(title, count_params, more_flags, is_method, summary, shown, fed)                                     \
+#define TRUTH_ROW(title, aliases, count_params, more_flags, is_method, summary, shown, fed)                            \
   static const td_op title##_op = {                                                                                    \
     .name = #title,                                                                                                    \
+    .alias = aliases,                                                                                                  \
     .params = { count_params },                                                                                        \
     .kind = TD_KIND_ELEMENTWISE,                                                                                       \
     .flags = more_flags,                                                                                               \
@@ -38,37 +39,37 @@ static const td_sample unary_samples[] = {
 
 TD_MAP2(TD_EACH_DTYPE, equal, COMMON, uint8_t, x == y)
 TD_KERNEL(equal)
-TRUTH_ROW(equal, TD_XY, TD_COMMUTATIVE, true,
+TRUTH_ROW(equal, TD_ALIAS("eq"), TD_XY, TD_COMMUTATIVE, true,
           "Whether x == y, element by element.\nNo gradient: the result is bool. NaN equals nothing.",
           "equal(tensor([1, 2, 3]), tensor([1, 0, 3])).tolist()  # [True, False, True]", pair_samples)
 
 TD_MAP2(TD_EACH_DTYPE, not_equal, COMMON, uint8_t, x != y)
 TD_KERNEL(not_equal)
-TRUTH_ROW(not_equal, TD_XY, TD_COMMUTATIVE, true,
+TRUTH_ROW(not_equal, TD_ALIAS("ne"), TD_XY, TD_COMMUTATIVE, true,
           "Whether x != y, element by element.\nNo gradient: the result is bool. NaN differs from all numbers and NaN.",
           "not_equal(tensor([1, 2, 3]), tensor([1, 0, 3])).tolist()  # [False, True, False]", pair_samples)
 
 TD_MAP2(TD_EACH_DTYPE, less, COMMON, uint8_t, x < y)
 TD_KERNEL(less)
-TRUTH_ROW(less, TD_XY, 0, true,
+TRUTH_ROW(less, TD_ALIAS("lt"), TD_XY, 0, true,
           "Whether x < y, element by element.\nNo gradient: the result is bool. With NaN it is False.",
           "less(tensor([1, 2, 3]), 2).tolist()  # [True, False, False]", pair_samples)
 
 TD_MAP2(TD_EACH_DTYPE, less_equal, COMMON, uint8_t, x <= y)
 TD_KERNEL(less_equal)
-TRUTH_ROW(less_equal, TD_XY, 0, true,
+TRUTH_ROW(less_equal, TD_ALIAS("le"), TD_XY, 0, true,
           "Whether x <= y, element by element.\nNo gradient: the result is bool. With NaN it is False.",
           "less_equal(tensor([1, 2, 3]), 2).tolist()  # [True, True, False]", pair_samples)
 
 TD_MAP2(TD_EACH_DTYPE, greater, COMMON, uint8_t, x > y)
 TD_KERNEL(greater)
-TRUTH_ROW(greater, TD_XY, 0, true,
+TRUTH_ROW(greater, TD_ALIAS("gt"), TD_XY, 0, true,
           "Whether x > y, element by element.\nNo gradient: the result is bool. With NaN it is False.",
           "greater(tensor([1, 2, 3]), 2).tolist()  # [False, False, True]", pair_samples)
 
 TD_MAP2(TD_EACH_DTYPE, greater_equal, COMMON, uint8_t, x >= y)
 TD_KERNEL(greater_equal)
-TRUTH_ROW(greater_equal, TD_XY, 0, true,
+TRUTH_ROW(greater_equal, TD_ALIAS("ge"), TD_XY, 0, true,
           "Whether x >= y, element by element.\nNo gradient: the result is bool. With NaN it is False.",
           "greater_equal(tensor([1, 2, 3]), 2).tolist()  # [False, True, True]", pair_samples)
 
@@ -80,25 +81,25 @@ td_tensor *td_equal(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_a
 
 TD_MAP2(TD_EACH_BOOL, logical_and, TRUTH, uint8_t, x & y)
 TD_KERNEL(logical_and)
-TRUTH_ROW(logical_and, TD_XY, TD_COMMUTATIVE | TD_ASSOCIATIVE, true,
+TRUTH_ROW(logical_and, NULL, TD_XY, TD_COMMUTATIVE | TD_ASSOCIATIVE, true,
           "Whether x and y are both true, that is not 0.\nNo gradient: the result is bool. NaN counts as true.",
           "logical_and(tensor([True, True]), tensor([True, False])).tolist()  # [True, False]", pair_samples)
 
 TD_MAP2(TD_EACH_BOOL, logical_or, TRUTH, uint8_t, x | y)
 TD_KERNEL(logical_or)
-TRUTH_ROW(logical_or, TD_XY, TD_COMMUTATIVE | TD_ASSOCIATIVE, true,
+TRUTH_ROW(logical_or, NULL, TD_XY, TD_COMMUTATIVE | TD_ASSOCIATIVE, true,
           "Whether x or y is true, that is not 0.\nNo gradient: the result is bool. NaN counts as true.",
           "logical_or(tensor([True, False]), tensor([False, False])).tolist()  # [True, False]", pair_samples)
 
 TD_MAP2(TD_EACH_BOOL, logical_xor, TRUTH, uint8_t, x ^ y)
 TD_KERNEL(logical_xor)
-TRUTH_ROW(logical_xor, TD_XY, TD_COMMUTATIVE | TD_ASSOCIATIVE, true,
+TRUTH_ROW(logical_xor, NULL, TD_XY, TD_COMMUTATIVE | TD_ASSOCIATIVE, true,
           "Whether just one of x and y is true, that is not 0.\nNo gradient: the result is bool. NaN counts as true.",
           "logical_xor(tensor([True, True]), tensor([True, False])).tolist()  # [False, True]", pair_samples)
 
 TD_MAP1(TD_EACH_BOOL, logical_not, TRUTH, uint8_t, !x)
 TD_KERNEL(logical_not)
-TRUTH_ROW(logical_not, TD_X, 0, true,
+TRUTH_ROW(logical_not, NULL, TD_X, 0, true,
           "Whether x is false, that is 0.\nNo gradient: the result is bool. NaN counts as true.",
           "logical_not(tensor([True, False])).tolist()  # [False, True]", unary_samples)
 
@@ -106,17 +107,17 @@ TRUTH_ROW(logical_not, TD_X, 0, true,
 
 TD_MAP1(TD_EACH_FLOAT, isnan, FLOATING, uint8_t, x != x)
 TD_KERNEL(isnan)
-TRUTH_ROW(isnan, TD_X, 0, true, "Whether x is NaN.\nNo gradient: the result is bool.",
+TRUTH_ROW(isnan, NULL, TD_X, 0, true, "Whether x is NaN.\nNo gradient: the result is bool.",
           "isnan(tensor([1., nan, inf])).tolist()  # [False, True, False]", unary_samples)
 
 TD_MAP1(TD_EACH_FLOAT, isinf, FLOATING, uint8_t, ABS(x) == (T)INFINITY)
 TD_KERNEL(isinf)
-TRUTH_ROW(isinf, TD_X, 0, true, "Whether x is an infinity, of either sign.\nNo gradient: the result is bool.",
+TRUTH_ROW(isinf, NULL, TD_X, 0, true, "Whether x is an infinity, of either sign.\nNo gradient: the result is bool.",
           "isinf(tensor([1., nan, -inf])).tolist()  # [False, False, True]", unary_samples)
 
 TD_MAP1(TD_EACH_FLOAT, isfinite, FLOATING, uint8_t, ABS(x) < (T)INFINITY)
 TD_KERNEL(isfinite)
-TRUTH_ROW(isfinite, TD_X, 0, true, "Whether x is neither NaN nor an infinity.\nNo gradient: the result is bool.",
+TRUTH_ROW(isfinite, NULL, TD_X, 0, true, "Whether x is neither NaN nor an infinity.\nNo gradient: the result is bool.",
           "isfinite(tensor([1., nan, inf])).tolist()  # [True, False, False]", unary_samples)
 
 // ---- where ----

@@ -25,10 +25,16 @@ int td_op_count(void) {
   return count;
 }
 
+bool td_op_alias(const char *const *alias, const char *name) {
+  for (; alias && *alias; alias++)
+    if (strcmp(*alias, name) == 0) return true;
+  return false;
+}
+
 const td_op *td_op_find(const char *name) {
   for (size_t f = 0; f < sizeof families / sizeof *families; f++)
     for (const td_op *const *op = families[f]; *op; op++)
-      if (strcmp((*op)->name, name) == 0) return *op;
+      if (strcmp((*op)->name, name) == 0 || td_op_alias((*op)->alias, name)) return *op;
   return NULL;
 }
 

@@ -45,7 +45,9 @@ typedef struct td_param {
   bool required;            // no default: must be given (tensor parameters always must, unless optional)
   td_arg fallback;          // the default; {0} is None
   const char *const *choices; // CHOICE: NULL-terminated
+  const char *const *alias; // other keywords for it (clip's low: min), NULL-terminated; NULL: none
 } td_param;
+#define TD_ALIAS(...) (const char *const[]){ __VA_ARGS__, NULL }
 #define TD_AXES_NONE { .given = 0 }
 #define TD_INT_DEFAULT(n) { .given = 1, .i = (n) }
 #define TD_FLOAT_DEFAULT(x) { .given = 1, .f = (x) }
@@ -134,6 +136,7 @@ typedef struct td_sample {  // inputs that the tests feed: the n-th number of ea
 
 struct td_op {
   const char *name;         // builtin's name
+  const char *const *alias; // other names that users bring along (clip: clamp), NULL-terminated; NULL: none
   td_param params[TD_PARAM_MAX]; // tensors first, in the order of inputs; ends at TD_PARAM_END
   uint8_t kind;             // enum td_kind
   uint8_t flags;            // enum td_flag
@@ -170,7 +173,8 @@ int td_op_infer(td_infer *infer); // shapes only: runs the row's rule
 int td_op_outputs(const td_op *op, td_tensor *const *out); // how many td_op_apply gave
 int td_op_tensor_params(const td_op *op);   // leading rows that are tensors (a list counts as one)
 int td_op_arg_count(const td_op *op);       // the others
-const td_op *td_op_find(const char *name);  // NULL: none
+const td_op *td_op_find(const char *name);  // by its name or an alias; NULL: none
+bool td_op_alias(const char *const *alias, const char *name); // does the list, which may be NULL, have the name?
 int td_op_count(void);
 const td_op *td_op_at(int index);           // in the order of families
 void td_op_signature(const td_op *op, td_text *text); // "sum(x, axis=None, keepdims=False)"

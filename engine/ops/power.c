@@ -191,6 +191,7 @@ static int power_vjp(td_rule *rule) {
 
 static const td_op power_op = {
   .name = "power",
+  .alias = TD_ALIAS("pow"),
   .params = { TD_XY },
   .kind = TD_KIND_ELEMENTWISE,
   .method = true,

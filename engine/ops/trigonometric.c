@@ -138,6 +138,7 @@ static int asin_vjp(td_rule *rule) {
 
 static const td_op asin_op = {
   .name = "asin",
+  .alias = TD_ALIAS("arcsin"),
   .params = { TD_X },
   .kind = TD_KIND_ELEMENTWISE,
   .method = true,
@@ -164,6 +165,7 @@ static int acos_vjp(td_rule *rule) {
 
 static const td_op acos_op = {
   .name = "acos",
+  .alias = TD_ALIAS("arccos"),
   .params = { TD_X },
   .kind = TD_KIND_ELEMENTWISE,
   .method = true,
@@ -189,6 +191,7 @@ static int atan_vjp(td_rule *rule) {
 
 static const td_op atan_op = {
   .name = "atan",
+  .alias = TD_ALIAS("arctan"),
   .params = { TD_X },
   .kind = TD_KIND_ELEMENTWISE,
   .method = true,
@@ -217,6 +220,7 @@ static int atan2_vjp(td_rule *rule) {
 
 static const td_op atan2_op = {
   .name = "atan2",
+  .alias = TD_ALIAS("arctan2"),
   .params = { TD_TENSOR_PARAM("y"), TD_TENSOR_PARAM("x") },
   .kind = TD_KIND_ELEMENTWISE,
   .method = true,

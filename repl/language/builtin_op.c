@@ -38,7 +38,7 @@ static int row_count(const binding *b) { return b->tensor_params + b->arg_count;
 
 // dim and keepdim are PyTorch's words for axis and keepdims; input names the first tensor.
 static bool names_row(const td_param *param, int row, const char *keyword) {
-  if (strcmp(param->name, keyword) == 0) return true;
+  if (strcmp(param->name, keyword) == 0 || td_op_alias(param->alias, keyword)) return true;
   if (strcmp(keyword, "dim") == 0) return strcmp(param->name, "axis") == 0 || strcmp(param->name, "axes") == 0;
   if (strcmp(keyword, "axis") == 0) return strcmp(param->name, "axes") == 0;
   if (strcmp(keyword, "keepdim") == 0) return strcmp(param->name, "keepdims") == 0;

@@ -182,16 +182,22 @@ const td_method td_tensor_builtins[] = {
 
 // ---- registration ----
 
+static bool register_op(td_interpreter *I, const char *text, td_value op) {
+  td_str *name = td_str_intern(I, text, strlen(text));
+  bool ok = name && !td_is_nil(op) && td_dict_set_str(I, I->ops, name, op);
+  if (name) td_unref(td_from(name));
+  return ok;
+}
+
 static bool register_ops(td_interpreter *I) {
   I->ops = td_dict_new(I);
   bool ok = I->ops != NULL;
   for (int i = 0; ok && i < td_op_count(); i++) {
     const td_op *op = td_op_at(i);
-    td_str *name = op->flags & TD_HIDDEN ? NULL : td_str_intern(I, op->name, strlen(op->name));
     if (op->flags & TD_HIDDEN) continue;
     td_value value = td_op_builtin(I, op, TD_NIL);
-    ok = name && !td_is_nil(value) && td_dict_set_str(I, I->ops, name, value);
-    if (name) td_unref(td_from(name));
+    ok = register_op(I, op->name, value);
+    for (const char *const *alias = op->alias; ok && alias && *alias; alias++) ok = register_op(I, *alias, value);
     td_unref(value);
   }
   return ok;

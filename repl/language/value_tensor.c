@@ -270,18 +270,20 @@ td_value td_tensor_attribute(td_interpreter *I, td_value v, td_str *name) {
   return TD_NIL;
 }
 
+static void append_name(td_interpreter *I, td_list *names, const char *text) {
+  td_value name = td_from(td_str_from(I, text));
+  td_list_append(I, names, name);
+  td_unref(name);
+}
+
 void td_tensor_names(td_interpreter *I, td_value v, td_list *names) {
   (void)v;
-  for (const property_row *row = properties; row->name; row++) {
-    td_value name = td_from(td_str_from(I, row->name));
-    td_list_append(I, names, name);
-    td_unref(name);
-  }
+  for (const property_row *row = properties; row->name; row++) append_name(I, names, row->name);
   for (int i = 0; i < td_op_count(); i++) {
-    if (!td_op_at(i)->method) continue;
-    td_value name = td_from(td_str_from(I, td_op_at(i)->name));
-    td_list_append(I, names, name);
-    td_unref(name);
+    const td_op *op = td_op_at(i);
+    if (!op->method) continue;
+    append_name(I, names, op->name);
+    for (const char *const *alias = op->alias; alias && *alias; alias++) append_name(I, names, *alias);
   }
 }
 

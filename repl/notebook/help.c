@@ -11,6 +11,13 @@ enum { FACTS = 14, USAGES = 24 }; // columns
 
 // ---- pages ----
 
+static void alias_row(const char *const *alias, td_text *text) {
+  td_text names = {0};
+  for (; alias && *alias; alias++) td_text_print(&names, "%s%s", names.length ? ", " : "", *alias);
+  if (names.length) td_page_row(text, "also called", names.data, FACTS);
+  td_text_clear(&names);
+}
+
 static void op_page(const td_op *op, bool source, td_text *text) {
   td_text signature = {0};
   td_op_signature(op, &signature);
@@ -23,6 +30,7 @@ static void op_page(const td_op *op, bool source, td_text *text) {
               : op->no_gradient ? op->no_gradient
                                 : "none",
               FACTS);
+  alias_row(op->alias, text);
   if (op->source) td_page_row(text, "as in", op->source, FACTS);
   if (source && op->expression) td_page_row(text, "expression", op->expression, FACTS);
   if (op->example) td_page_example(text, op->example);

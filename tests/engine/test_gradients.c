@@ -70,6 +70,8 @@ START_TEST(row_is_complete) {
   ck_assert_msg(op->doc && strlen(op->doc) > 10, "%s has no doc", op->name);
   ck_assert_msg(op->flags & TD_HIDDEN || (op->example && strstr(op->example, "# ")), "%s has no example", op->name);
   ck_assert_msg(op->samples && op->samples[0].shapes, "%s has no samples", op->name);
+  for (const char *const *alias = op->alias; alias && *alias; alias++)
+    ck_assert_msg(td_op_find(*alias) == op, "%s: its alias %s names another op", op->name, *alias);
   for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind; i++) {
     ck_assert_msg(op->params[i].name, "%s: parameter %d has no name", op->name, i);
     ck_assert_msg(op->params[i].kind != TD_PARAM_CHOICE || op->params[i].choices, "%s: %s has no choices", op->name,
