@@ -6,18 +6,23 @@
 #include "repl/language/core.h"
 #include "repl/language/tensors.h"
 
-// The op of that name with arguments that are present: positional ones, then the pairs of named (NULL: none).
-static td_value call_op(td_interpreter *I, const char *name, const td_value *values, int count, td_dict *named) {
+enum { OP_ARGUMENTS_MOST = 8 };
+
+// The op of that name with positional arguments and the pairs of named (NULL: none).
+static td_value call_op(td_interpreter *I, const char *name, const td_value *values, int64_t count, td_dict *named) {
   const td_op *op = td_op_find(name);
-  td_value given[8];
-  td_str *keywords[8];
+  td_value given[OP_ARGUMENTS_MOST];
+  td_str *keywords[OP_ARGUMENTS_MOST];
   td_arguments arguments = {.values = given, .keywords = keywords, .node = I->frame->call};
   if (!op) return td_raise(I, TD_CLASS_TYPE_ERROR, "%s() of a tensor isn't known", name);
-  for (int i = 0; i < count && arguments.count < 8; i++)
-    if (!td_is_nil(values[i])) given[arguments.count++] = values[i];
+  if (count > OP_ARGUMENTS_MOST) return td_raise(I, TD_CLASS_TYPE_ERROR, "%s: too many arguments", name);
+  while (arguments.count < count) {
+    given[arguments.count] = values[arguments.count];
+    arguments.count++;
+  }
   td_value key, value;
   for (int64_t position = 0; named && td_dict_next(named, &position, &key, &value);) {
-    if (arguments.count + arguments.keyword_count == 8)
+    if (arguments.count + arguments.keyword_count == OP_ARGUMENTS_MOST)
       return td_raise(I, TD_CLASS_TYPE_ERROR, "%s: too many arguments", name);
     keywords[arguments.keyword_count] = td_as_str(key);
     given[arguments.count + arguments.keyword_count++] = value;
@@ -163,12 +168,8 @@ static bool add_numbers(td_interpreter *I, td_value iterator, td_value *total, t
   return td_is_nil(I->raised);
 }
 
-static td_value builtin_sum(td_interpreter *I, td_value self, td_value *arguments) { // iterable, start, options
-  (void)self;
-  if (td_is_tensor_like(arguments[0])) return call_op(I, "sum", arguments, 2, td_as_dict(arguments[2]));
-  if (!no_options(I, "sum", arguments[2])) return TD_NIL;
-  td_value total = td_is_nil(arguments[1]) ? td_int(0) : td_ref(arguments[1]), iterator = td_iterate(I, arguments[0]),
-           item = TD_NIL;
+static td_value sum_from(td_interpreter *I, td_value iterable, td_value start) {
+  td_value total = td_ref(start), iterator = td_iterate(I, iterable), item = TD_NIL;
   bool done = !td_is_nil(iterator);
   if (done && td_is(total, &td_str_type)) {
     td_raise(I, TD_CLASS_TYPE_ERROR, "sum() can't sum strings [use ''.join(seq) instead]");
@@ -186,6 +187,23 @@ static td_value builtin_sum(td_interpreter *I, td_value self, td_value *argument
   if (done) return total;
   td_unref(total);
   return TD_NIL;
+}
+
+static td_value builtin_sum(td_interpreter *I, td_value self, td_value *arguments) { // start, values, options
+  (void)self;
+  td_value start = arguments[0];
+  td_tuple *values = td_as_tuple(arguments[1]);
+  td_dict *options = td_as_dict(arguments[2]);
+  if (values->count && td_is_tensor_like(values->items[0]) && td_is_nil(start))
+    return call_op(I, "sum", values->items, values->count, options);
+  if (!values->count)
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "sum() takes at least 1 positional argument (0 given)");
+  int64_t count = values->count + !td_is_nil(start);
+  if (count > 2)
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "sum() takes at most 2 arguments (%lld given)", (long long)count);
+  if (!no_options(I, "sum", arguments[2])) return TD_NIL;
+  if (values->count == 2) start = values->items[1];
+  return sum_from(I, values->items[0], td_is_nil(start) ? td_int(0) : start);
 }
 
 typedef struct extreme {
@@ -218,7 +236,7 @@ static td_value find_extreme(td_interpreter *I, td_value *arguments, const char 
   if (values->count == 0) return td_raise(I, TD_CLASS_TYPE_ERROR, "%s expected at least 1 argument, got 0", name);
   bool options = td_as_dict(arguments[3])->count > 0, tensor = td_is_tensor_like(values->items[0]);
   if (tensor && (values->count == 1 || options || td_tensor_of(values->items[0])->rank > 0))
-    return call_op(I, name, values->items, (int)(values->count > 8 ? 8 : values->count), td_as_dict(arguments[3]));
+    return call_op(I, name, values->items, values->count, td_as_dict(arguments[3]));
   if (!no_options(I, name, arguments[3])) return TD_NIL;
   bool done = true;
   if (values->count > 1) {
@@ -247,13 +265,16 @@ static td_value builtin_max(td_interpreter *I, td_value self, td_value *argument
   return (void)self, find_extreme(I, arguments, "max", TD_COMPARE_GREATER);
 }
 
-// arguments: iterable, axis, options. The answer is known at the first element whose truth is wanted.
+// arguments: values, options. The answer is known at the first element whose truth is wanted.
 static td_value search(td_interpreter *I, td_value *arguments, const char *name, int wanted) {
-  if (td_is_tensor_like(arguments[0])) return call_op(I, name, arguments, 2, td_as_dict(arguments[2]));
-  if (!td_is_nil(arguments[1]))
-    return td_raise(I, TD_CLASS_TYPE_ERROR, "%s() takes exactly one argument (2 given)", name);
-  if (!no_options(I, name, arguments[2])) return TD_NIL;
-  td_value iterator = td_iterate(I, arguments[0]), item;
+  td_tuple *values = td_as_tuple(arguments[0]);
+  if (values->count && td_is_tensor_like(values->items[0]))
+    return call_op(I, name, values->items, values->count, td_as_dict(arguments[1]));
+  if (values->count != 1)
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "%s() takes exactly one argument (%lld given)", name,
+                    (long long)values->count);
+  if (!no_options(I, name, arguments[1])) return TD_NIL;
+  td_value iterator = td_iterate(I, values->items[0]), item;
   if (td_is_nil(iterator)) return TD_NIL;
   int truth = !wanted;
   while (truth == !wanted && !td_is_nil(item = td_next(I, iterator))) {
@@ -322,7 +343,7 @@ static const td_method rows[] = {
      "The nearest int, or number with ndigits decimals; halves go to the even neighbour.\n>>> round(2.675, 2)"},
     {"pow", "(base, exp, mod=None)", builtin_pow, "base ** exp, modulo mod if it is given.\n>>> pow(2, 10, 1000)"},
     {"divmod", "(a, b, /)", builtin_divmod, "The tuple (a // b, a % b).\n>>> divmod(7, 2)"},
-    {"sum", "(iterable, /, start=..., **options)", builtin_sum,
+    {"sum", "(*args, start=..., **options)", builtin_sum,
      "start (0) plus all elements; of a tensor, the op sum with its axis and keepdims.\n>>> sum([1, 2, 3])"},
     {"min", "(*args, key=None, default=..., **options)", builtin_min,
      "The least of the arguments or of an iterable's elements; of a tensor, the op min with its axis.\n>>> min(3, 1, "
@@ -330,9 +351,9 @@ static const td_method rows[] = {
     {"max", "(*args, key=None, default=..., **options)", builtin_max,
      "The greatest of the arguments or of an iterable's elements; of a tensor, the op max with its axis.\n>>> max([3, "
      "1, 2])"},
-    {"any", "(iterable, axis=..., /, **options)", builtin_any,
+    {"any", "(*args, **options)", builtin_any,
      "Whether an element is true; of a tensor, the op any with its axis.\n>>> any([0, 1])"},
-    {"all", "(iterable, axis=..., /, **options)", builtin_all,
+    {"all", "(*args, **options)", builtin_all,
      "Whether no element is false; of a tensor, the op all with its axis.\n>>> all([0, 1])"},
     {"hex", "(number, /)", builtin_hex, "An int in hexadecimal.\n>>> hex(255)"},
     {"oct", "(number, /)", builtin_oct, "An int in octal.\n>>> oct(8)"},

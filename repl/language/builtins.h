@@ -97,7 +97,8 @@ bool td_sort(td_interpreter *, td_value *items, int64_t count, td_value key, boo
 td_value td_list_sort(td_interpreter *, td_list *list, td_value key, bool reverse);
 
 // ---- dict and set ----
-td_value td_raise_key(td_interpreter *, td_value key);                // KeyError(key)
+// KeyError(key); container: what lacks it, where the diagnosis looks for a near key; NIL: key is a message
+td_value td_raise_key(td_interpreter *, td_value container, td_value key);
 // A dict, an object with keys(), or an iterable of pairs
 bool td_dict_update(td_interpreter *, td_dict *dict, td_value source);
 bool td_dict_merge(td_interpreter *, td_dict *dict, td_dict *source);

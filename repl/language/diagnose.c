@@ -8,7 +8,7 @@
 
 #include "engine/tensor/dtype.h"
 
-enum { LINE_COLUMNS = 120, BEFORE_SPAN = 40, TAB_COLUMNS = 4, CAUSES_MAX = 5, MESSAGE_MOST = 2000 };
+enum { LINE_COLUMNS = 120, BEFORE_SPAN = 40, TAB_COLUMNS = 4, CAUSES_MAX = 5, MESSAGE_MOST = 2000, VALUE_MOST = 200 };
 
 // ---- texts ----
 
@@ -116,6 +116,12 @@ static const char *operand_name(const td_report *report, int i) {
   return report->expressions[i][0] ? report->expressions[i] : report->operands[i].name;
 }
 
+static void add_row_name(td_text *text, const char *name, int widest) {
+  td_text_add(text, "  ");
+  int columns = td_source_print(text, name, strlen(name));
+  td_text_pad(text, text->length + (size_t)(widest - columns) + 2, ' ');
+}
+
 static void add_operands(td_text *text, const td_report *report) {
   int widest = 0;
   for (int i = 0; i < report->operand_count; i++) {
@@ -125,15 +131,51 @@ static void add_operands(td_text *text, const td_report *report) {
   }
   for (int i = 0; i < report->operand_count; i++) {
     const td_operand *operand = &report->operands[i];
-    const char *name = operand_name(report, i);
-    td_text_add(text, "  ");
-    int columns = td_source_print(text, name, strlen(name));
-    td_text_pad(text, text->length + (size_t)(widest - columns) + 2, ' ');
+    add_row_name(text, operand_name(report, i), widest);
     td_text_add(text, td_dtype_name(operand->dtype));
     td_text_add_char(text, '[');
     for (int axis = 0; axis < operand->rank && axis < TD_RANK_MAX; axis++)
       td_text_print(text, axis ? ", %" PRId64 : "%" PRId64, operand->shape[axis]);
     td_text_add(text, "]\n");
+  }
+}
+
+// One line of what repr gives, cut when it is long; false: it gives nothing.
+static bool add_value(td_interpreter *I, td_value v, td_text *text) {
+  td_text full = {0};
+  bool printed = td_repr(I, v, &full) && !full.failed;
+  td_clear_raised(I);
+  size_t length = 0; // once the lines of a tensor follow one another, without their indentation
+  for (size_t at = 0; printed && at < full.length; at++) {
+    full.data[length++] = full.data[at] == '\n' ? ' ' : full.data[at];
+    if (full.data[at] == '\n') at += strspn(full.data + at + 1, " ");
+  }
+  size_t end = length < VALUE_MOST ? length : VALUE_MOST;
+  while (end > 0 && end < length && ((unsigned char)full.data[end] & 0xc0) == 0x80) end--;
+  if (printed) td_source_print(text, full.data, end);
+  if (printed && end < length) td_text_print(text, "... (%zu bytes more)", length - end);
+  td_text_clear(&full);
+  return printed;
+}
+
+// The operands of a failed assert; one that reads as its value does needs no row.
+static void add_values(td_interpreter *I, td_text *text, const td_report *report, const td_tuple *values) {
+  int widest = 0;
+  td_text rows[2] = {{0}, {0}};
+  const char *names[] = {report->expressions[0][0] ? report->expressions[0] : "left side",
+                         report->expressions[1][0] ? report->expressions[1] : "right side"};
+  for (int i = 0; i < 2; i++) {
+    bool shown = add_value(I, values->items[i], &rows[i]) && rows[i].data && strcmp(rows[i].data, names[i]) != 0;
+    if (!shown) td_text_clear(&rows[i]);
+    int columns = td_source_print(NULL, names[i], strlen(names[i]));
+    if (shown && columns > widest) widest = columns;
+  }
+  for (int i = 0; i < 2; i++) {
+    if (!rows[i].data) continue;
+    add_row_name(text, names[i], widest);
+    td_text_add_bytes(text, rows[i].data, rows[i].length);
+    td_text_add_char(text, '\n');
+    td_text_clear(&rows[i]);
   }
 }
 
@@ -243,10 +285,14 @@ static void add_message(td_interpreter *I, td_exception *exception,
   td_text_clear(&message);
 }
 
-static void add_causes(td_interpreter *I, td_exception *exception, td_text *text) { // raise ... from ...
-  for (int i = 0; i < CAUSES_MAX && td_is(exception->cause, &td_exception_type); i++) {
-    exception = (td_exception *)exception->cause.o;
-    td_text_add(text, "  caused by ");
+// What led to the exception: the one that it was raised from, else the one that was being handled.
+static void add_causes(td_interpreter *I, td_exception *exception, td_text *text) {
+  for (int i = 0; i < CAUSES_MAX; i++) {
+    bool caused = td_is(exception->cause, &td_exception_type);
+    td_value before = caused ? exception->cause : exception->suppresses ? TD_NIL : exception->context;
+    if (td_is_nil(before)) break;
+    exception = (td_exception *)before.o;
+    td_text_add(text, caused ? "  caused by " : "  during handling of ");
     add_message(I, exception, text);
     const td_script *script = exception->report ? td_source_find(&I->sources, exception->report->place) : NULL;
     if (script) {
@@ -255,6 +301,21 @@ static void add_causes(td_interpreter *I, td_exception *exception, td_text *text
     }
     td_text_add_char(text, '\n');
   }
+}
+
+static void add_near_key(td_interpreter *I, const td_exception *exception, td_text *text) {
+  const td_tuple *arguments = td_as_tuple(exception->arguments);
+  if (arguments->count != 1 || !td_is(arguments->items[0], &td_str_type)) return;
+  td_list *keys = td_list_new(I, 0);
+  const char *near = NULL;
+  if (keys && td_to_list(I, exception->evidence, keys)) near = td_suggest(td_as_str(arguments->items[0])->data, keys);
+  td_clear_raised(I);
+  if (near) {
+    td_text_add(text, "  hint: did you mean '");
+    add_visible(text, near, strlen(near));
+    td_text_add(text, "'?\n");
+  }
+  td_unref(td_from(keys));
 }
 
 void td_diagnose(td_interpreter *I, td_value value, td_text *text) {
@@ -267,10 +328,13 @@ void td_diagnose(td_interpreter *I, td_value value, td_text *text) {
     const td_script *script = td_source_find(&I->sources, report->place);
     if (script) add_source(text, script, (uint32_t)report->place, report->end);
     add_operands(text, report);
+    if (td_is(exception->evidence, &td_tuple_type)) add_values(I, text, report, td_as_tuple(exception->evidence));
     add_path(I, text, report);
   }
   add_causes(I, exception, text);
   if (report) add_hint(text, report);
+  bool lacks_key = td_class_is_subclass(exception->instance.class, I->classes[TD_CLASS_KEY_ERROR]);
+  if (lacks_key && !td_is_nil(exception->evidence)) add_near_key(I, exception, text);
 }
 
 void td_diagnose_syntax(const td_script *script, const td_diagnostic *diagnostic, td_text *text) {

@@ -22,6 +22,8 @@ void td_diagnose(td_interpreter *, td_value exception, td_text *text);
 void td_diagnose_syntax(const td_script *script, const td_diagnostic *diagnostic, td_text *text);
 // Marks the report as the engine's and finds the source texts of its operands in the frame's running call or operation.
 void td_report_name_operands(td_interpreter *, td_report *report);
+// Notes the source texts of the two operands of a comparison, for the report of the exception in flight.
+void td_report_name_compared(td_interpreter *, const td_node *compare);
 // Notes where exception arose: span of node (NULL: the frame's running call), call path of the frames. Makes the report
 // (td_memory_free frees it); does nothing when the place is known already.
 void td_report_fill(td_interpreter *, td_exception *exception, const td_node *node);

@@ -47,8 +47,25 @@ static td_value exception_of_text(td_interpreter *I, td_class *class, const char
   return v;
 }
 
+// Notes what was being handled when exception was raised. An exception is in its own chain of contexts once at most: the
+// chain is cut where it was.
+static void note_context(td_interpreter *I, td_exception *exception) {
+  td_value handled = I->handling;
+  if (td_is_nil(handled) || handled.o == &exception->instance.container.object) return;
+  for (td_exception *e = (td_exception *)handled.o; !td_is_nil(e->context); e = (td_exception *)e->context.o) {
+    if (e->context.o != &exception->instance.container.object) continue;
+    e->context = TD_NIL;
+    td_unref(td_borrow(exception));
+    break;
+  }
+  td_value old = exception->context;
+  exception->context = td_ref(handled);
+  td_unref(old);
+}
+
 // Takes over exception; where it arose is noted unless that is known.
 static void put_new(td_interpreter *I, td_value exception, const td_node *node) {
+  note_context(I, (td_exception *)exception.o);
   td_put_raised(I, exception);
   td_report_fill(I, (td_exception *)exception.o, node);
 }
@@ -100,6 +117,14 @@ void td_raise_hint(td_interpreter *I, const char *format, ...) {
   va_end(list);
 }
 
+void td_raise_evidence(td_interpreter *I, td_value evidence) {
+  if (td_is_nil(I->raised)) return;
+  td_exception *exception = (td_exception *)I->raised.o;
+  td_value old = exception->evidence;
+  exception->evidence = td_ref(evidence);
+  td_unref(old);
+}
+
 td_value td_raise_value(td_interpreter *I, td_value v) {
   if (td_is_exception_class(v)) {
     td_value made = td_call_values(I, v, 0, NULL);
@@ -130,7 +155,8 @@ td_value td_raise_memory(td_interpreter *I) {
   }
   if (I->raised.tag == TD_TAG_OBJECT && I->raised.o == &e->instance.container.object) return TD_NIL;
   td_report_drop(e);
-  put_new(I, td_ref(I->core->memory_error), I->frame->call);
+  td_put_raised(I, td_ref(I->core->memory_error));
+  td_report_fill(I, e, I->frame->call);
   return TD_NIL;
 }
 

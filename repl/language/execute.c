@@ -417,6 +417,7 @@ static bool set_cause(td_interpreter *I, const td_node *n, td_exception *excepti
   }
   td_unref(exception->cause);
   exception->cause = cause;
+  exception->suppresses = true;
   return true;
 }
 
@@ -440,24 +441,47 @@ static int execute_raise(td_interpreter *I, const td_node *n) {
   return TD_FLOW_ERROR;
 }
 
-static int execute_assert(td_interpreter *I, const td_node *n) {
-  int truth = test(I, n->a);
-  if (truth == 1) return TD_FLOW_NEXT;
-  if (truth < 0) return TD_FLOW_ERROR;
+// The truth of a single comparison; *operands: the tuple of both sides when it is 0.
+static int test_comparison(td_interpreter *I, const td_node *n, td_value *operands) {
+  td_value a = n->a->evaluate(I, n->a), b = td_is_nil(a) ? TD_NIL : n->items[0]->evaluate(I, n->items[0]);
+  if (td_is_nil(b)) return td_unref(a), -1;
+  td_mark(I, n);
+  td_value result = td_compare_any(I, n->ops[0], a, b);
+  int truth = td_is_nil(result) ? -1 : td_truth(I, result);
+  td_unref(result);
+  if (truth == 0) *operands = td_tuple_pack(I, 2, td_ref(a), td_ref(b));
+  td_unref(a);
+  td_unref(b);
+  return truth == 0 && td_is_nil(*operands) ? -1 : truth;
+}
+
+static void raise_assertion(td_interpreter *I, const td_node *n, td_value operands) {
   td_value message = n->b ? n->b->evaluate(I, n->b) : TD_NONE;
-  if (td_is_nil(message)) return TD_FLOW_ERROR;
+  if (td_is_nil(message)) return;
   td_mark(I, n);
   td_tuple *arguments = td_tuple_new(I, n->b ? 1 : 0);
   if (arguments && n->b) arguments->items[0] = td_ref(message);
   td_value exception =
       arguments ? td_exception_new(I, I->classes[TD_CLASS_ASSERTION_ERROR], td_from(arguments)) : TD_NIL;
-  if (!td_is_nil(exception)) td_raise_value(I, exception);
+  if (!td_is_nil(exception)) {
+    td_raise_value(I, exception);
+    td_raise_evidence(I, operands);
+    if (!td_is_nil(operands)) td_report_name_compared(I, n->a);
+  }
   td_unref(exception);
   td_unref(td_from(arguments));
   td_unref(message);
-  return TD_FLOW_ERROR;
 }
 
+static int execute_assert(td_interpreter *I, const td_node *n) {
+  td_value operands = TD_NIL;
+  bool compares = n->a->kind == TD_NODE_COMPARE && n->a->count == 1;
+  int truth = compares ? test_comparison(I, n->a, &operands) : test(I, n->a);
+  if (truth == 1) return TD_FLOW_NEXT;
+  if (truth == 0) raise_assertion(I, n, operands);
+  td_unref(operands);
+  return TD_FLOW_ERROR;
+}
 static int execute_delete(td_interpreter *I, const td_node *n) {
   for (int32_t i = 0; i < n->count; i++)
     if (!td_delete(I, n->items[i])) return TD_FLOW_ERROR;

@@ -398,12 +398,27 @@ static td_value math_fsum(td_interpreter *I, td_value self, td_value *arguments)
   return result;
 }
 
-// The square root of the sum of the squares of differences (b NULL: of the values), scaled so that none overflows.
+typedef struct wide { double sum, rest; } wide; // sum + rest, to about twice a double's digits
+
+static void add_square(wide *total, double x) {
+  double square = x * x, sum = total->sum + square, part = sum - total->sum;
+  total->rest += (total->sum - (sum - part)) + (square - part) + fma(x, x, -square);
+  total->sum = sum;
+}
+
+static double square_root(wide total) { // a step of Newton's after the rounded root
+  double root = sqrt(total.sum + total.rest), square = root * root;
+  return root + ((total.sum - square) - fma(root, root, -square) + total.rest) / (2 * root);
+}
+
+// The square root of the sum of the squares of differences (b NULL: of the values), scaled by a power of two so that none
+// overflows and scaling rounds nothing.
 static td_value norm(td_interpreter *I, const td_value *a, const td_value *b, int64_t count) {
   double largest = 0;
+  int exponent = 0;
   bool found_nan = false, found_infinity = false;
+  wide total = {0, 0};
   for (int pass = 0; pass < 2; pass++) {
-    long double total = 0;
     for (int64_t i = 0; i < count; i++) {
       double x, y = 0;
       if (!want_double(I, a[i], &x) || (b && !want_double(I, b[i], &y))) return TD_NIL;
@@ -411,22 +426,20 @@ static td_value norm(td_interpreter *I, const td_value *a, const td_value *b, in
       found_nan |= distance != distance;
       found_infinity |= isinf(distance);
       if (pass == 0 && distance > largest) largest = distance;
-      if (pass == 1) total += (long double)(distance / largest) * (distance / largest);
+      if (pass == 1) add_square(&total, scalbn(distance, -exponent));
     }
     if (found_infinity) return td_double(INFINITY);
     if (found_nan) return td_double(NAN);
     if (largest == 0) return td_double(0);
-    if (pass == 1) return td_double((double)(largest * sqrtl(total)));
+    frexp(largest, &exponent);
   }
-  return TD_NIL;
+  return td_double(scalbn(square_root(total), exponent));
 }
 
 static td_value math_hypot(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
   td_tuple *all = td_as_tuple(arguments[0]);
-  double x, y;
-  if (all->count != 2) return norm(I, all->items, NULL, all->count);
-  return want_double(I, all->items[0], &x) && want_double(I, all->items[1], &y) ? td_double(hypot(x, y)) : TD_NIL;
+  return norm(I, all->items, NULL, all->count);
 }
 
 static td_value math_dist(td_interpreter *I, td_value self, td_value *arguments) {
@@ -480,7 +493,8 @@ static const td_method rows[] = {
 
 bool td_math_register(td_interpreter *I) {
   td_module *math = td_module_define(I, "math", rows);
-  return math && td_module_set(I, math, "pi", td_double(M_PI)) && td_module_set(I, math, "e", td_double(M_E)) &&
+  bool named = td_builtin_define(I, "inf", td_double(INFINITY)) && td_builtin_define(I, "nan", td_double(NAN));
+  return named && math && td_module_set(I, math, "pi", td_double(M_PI)) && td_module_set(I, math, "e", td_double(M_E)) &&
          td_module_set(I, math, "tau", td_double(2 * M_PI)) && td_module_set(I, math, "inf", td_double(INFINITY)) &&
          td_module_set(I, math, "nan", td_double(NAN));
 }

@@ -102,3 +102,11 @@ void td_report_name_operands(td_interpreter *I, td_report *report) {
     if (argument) copy_source(script, argument, report->expressions[i], sizeof report->expressions[i]);
   }
 }
+
+void td_report_name_compared(td_interpreter *I, const td_node *compare) {
+  td_report *report = ((td_exception *)I->raised.o)->report;
+  const td_script *script = td_source_find(&I->sources, place_of(compare));
+  const td_node *operands[] = {compare->a, compare->items[0]};
+  for (int i = 0; report && script && i < 2; i++)
+    copy_source(script, operands[i], report->expressions[i], sizeof report->expressions[i]);
+}

@@ -229,6 +229,10 @@ typedef struct td_exception {      // instance of a class under BaseException
   td_value arguments;              // tuple
   struct td_report *report;        // where and how it arose (diagnose.h); NULL until raised
   td_value cause;
+  td_value context;                // the exception that was being handled when this one was raised; NIL: none
+  bool suppresses;                 // raised "from" another or None: the diagnosis leaves context out
+  td_value evidence;               // for the diagnosis: the container that lacks a KeyError's key; the tuple of the two
+                                   // operands of a failed assert; NIL: none
 } td_exception;
 bool td_class_is_subclass(const td_class *class, const td_class *base);
 td_class *td_class_of(td_interpreter *, td_value v);                     // borrowed; also for builtin types

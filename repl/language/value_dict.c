@@ -1,18 +1,19 @@
 // dict as a type: items, operators, methods. The table is in dict.c, views and iterators are in dict_view.c.
 #include "repl/language/builtins.h"
 
-td_value td_raise_key(td_interpreter *I, td_value key) {
+td_value td_raise_key(td_interpreter *I, td_value container, td_value key) {
   td_value class = {.tag = TD_TAG_OBJECT, .o = &I->classes[TD_CLASS_KEY_ERROR]->container.object};
   td_value exception = td_call_values(I, class, 1, &key);
   if (td_is_nil(exception)) return TD_NIL;
   td_raise_value(I, exception);
+  td_raise_evidence(I, container);
   td_unref(exception);
   return TD_NIL;
 }
 
 static td_value key_error(td_interpreter *I, const char *message) {
   td_value text = td_from(td_str_from(I, message));
-  if (!td_is_nil(text)) td_raise_key(I, text);
+  if (!td_is_nil(text)) td_raise_key(I, TD_NIL, text);
   td_unref(text);
   return TD_NIL;
 }
@@ -118,7 +119,7 @@ static td_value dict_item(td_interpreter *I, td_value v, td_value key) {
   td_value value;
   int found = td_dict_get(I, td_as_dict(v), key, &value);
   if (found > 0) return td_ref(value);
-  return found < 0 ? TD_NIL : td_raise_key(I, key);
+  return found < 0 ? TD_NIL : td_raise_key(I, v, key);
 }
 
 static bool dict_set_item(td_interpreter *I, td_value v, td_value key, td_value value) {
@@ -127,7 +128,7 @@ static bool dict_set_item(td_interpreter *I, td_value v, td_value key, td_value 
 
 static bool dict_delete_item(td_interpreter *I, td_value v, td_value key) {
   int removed = td_dict_remove(I, td_as_dict(v), key);
-  if (removed == 0) td_raise_key(I, key);
+  if (removed == 0) td_raise_key(I, v, key);
   return removed > 0;
 }
 
@@ -203,7 +204,7 @@ static td_value dict_setdefault(td_interpreter *I, td_value self, td_value *argu
 static td_value dict_pop(td_interpreter *I, td_value self, td_value *arguments) {
   td_value value;
   int found = td_dict_get(I, td_as_dict(self), arguments[0], &value);
-  if (found == 0) return td_is_nil(arguments[1]) ? td_raise_key(I, arguments[0]) : td_ref(arguments[1]);
+  if (found == 0) return td_is_nil(arguments[1]) ? td_raise_key(I, self, arguments[0]) : td_ref(arguments[1]);
   if (found < 0) return TD_NIL;
   td_ref(value);
   if (td_dict_remove(I, td_as_dict(self), arguments[0]) >= 0) return value;

@@ -54,7 +54,9 @@ static td_value exception_attribute(td_interpreter *I, td_exception *e, td_str *
   bool has_code = td_class_is_subclass(e->instance.class, I->classes[TD_CLASS_SYSTEM_EXIT]);
   if ((has_value && name == I->names->value) || (has_code && name == I->names->code))
     return arguments->count ? td_ref(arguments->items[0]) : TD_NONE;
-  if (strcmp(name->data, "__traceback__") == 0 || strcmp(name->data, "__context__") == 0) return TD_NONE;
+  if (strcmp(name->data, "__context__") == 0) return td_is_nil(e->context) ? TD_NONE : td_ref(e->context);
+  if (strcmp(name->data, "__suppress_context__") == 0) return td_bool(e->suppresses);
+  if (strcmp(name->data, "__traceback__") == 0) return TD_NONE;
   return TD_NIL;
 }
 
@@ -489,15 +491,18 @@ const td_type td_instance_type = {
 
 static void exception_clear(td_object *object) {
   td_exception *e = (td_exception *)object;
-  td_value cause = e->cause;
+  td_value held[] = {e->cause, e->context, e->evidence};
   e->cause = TD_NONE;
-  td_unref(cause);
+  e->context = e->evidence = TD_NIL;
+  for (size_t i = 0; i < sizeof held / sizeof *held; i++) td_unref(held[i]);
   instance_clear(object);
 }
 
 static void exception_release(td_object *object) {
   td_exception *e = (td_exception *)object;
   td_unref(e->cause);
+  td_unref(e->context);
+  td_unref(e->evidence);
   td_unref(e->arguments);
   td_report_drop(e);
   instance_release(object);
@@ -505,8 +510,9 @@ static void exception_release(td_object *object) {
 
 static void exception_visit(td_object *object, td_visitor *visitor, void *argument) {
   td_exception *e = (td_exception *)object;
-  if (e->arguments.tag == TD_TAG_OBJECT) visitor(e->arguments.o, argument);
-  if (e->cause.tag == TD_TAG_OBJECT) visitor(e->cause.o, argument);
+  const td_value held[] = {e->arguments, e->cause, e->context, e->evidence};
+  for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+    if (held[i].tag == TD_TAG_OBJECT) visitor(held[i].o, argument);
   instance_visit(object, visitor, argument);
 }
 

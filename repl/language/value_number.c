@@ -348,12 +348,23 @@ static int digit_value(char c) {
   return 99;
 }
 
-static td_value refuse_literal(td_interpreter *I, td_str *s, const char *before) {
+static size_t offset_of_character(const td_text *text, size_t character) {
+  size_t at = 0;
+  for (; at < text->length; at++) {
+    bool begins = ((unsigned char)text->data[at] & 0xc0) != 0x80;
+    if (begins && character-- == 0) break;
+  }
+  return at;
+}
+
+// Quotes no more than that many characters of s, as Python does.
+static td_value refuse_literal(td_interpreter *I, td_str *s, const char *before, size_t most) {
   td_text quoted = {0};
-  td_str_repr(s->data, s->length > 200 ? td_str_offset(s, s->characters > 100 ? 100 : s->characters) : s->length, false,
-              &quoted);
+  td_str_repr(s->data, s->length, false, &quoted);
+  size_t length = offset_of_character(&quoted, most);
   td_text message = {0};
-  td_text_print(&message, "%s%s", before, quoted.data ? quoted.data : "");
+  td_text_add(&message, before);
+  td_text_add_bytes(&message, quoted.data, length);
   if (message.failed || quoted.failed) td_raise_memory(I);
   else td_raise(I, TD_CLASS_VALUE_ERROR, "%s", message.data);
   td_text_clear(&quoted);
@@ -401,7 +412,7 @@ td_value td_int_parse(td_interpreter *I, td_str *s, int base) {
     return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "integer overflow: '%.60s' doesn't fit in 64 bits", s->data);
   char before[64];
   snprintf(before, sizeof before, "invalid literal for int() with base %d: ", base);
-  return refuse_literal(I, s, before);
+  return refuse_literal(I, s, before, 200);
 }
 
 // Python's grammar of float literals; strtod alone would also take hexadecimal ones and nan(...).
@@ -440,7 +451,7 @@ td_value td_float_parse(td_interpreter *I, td_str *s) {
   bool failed = text.failed;
   td_text_clear(&text);
   if (failed) return td_raise_memory(I);
-  return good ? td_double(value) : refuse_literal(I, s, "could not convert string to float: ");
+  return good ? td_double(value) : refuse_literal(I, s, "could not convert string to float: ", SIZE_MAX);
 }
 
 // ---- printing ----

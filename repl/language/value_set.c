@@ -151,8 +151,10 @@ static int discard_hashed(td_interpreter *I, td_set *set, td_value item, uint64_
   return 1;
 }
 
+// A set is looked up without a hash: none is an element of another, which Python would ask of its frozen twin.
 static int discard(td_interpreter *I, td_set *set, td_value item) {
   uint64_t hash;
+  if (td_is(item, &td_set_type)) return 0;
   return td_hash(I, item, &hash) ? discard_hashed(I, set, item, hash) : -1;
 }
 
@@ -436,7 +438,9 @@ static int64_t set_length(td_interpreter *I, td_value v) {
   return as_set(v)->count;
 }
 
-static int set_contains(td_interpreter *I, td_value v, td_value item) { return td_set_has(I, as_set(v), item); }
+static int set_contains(td_interpreter *I, td_value v, td_value item) {
+  return td_is(item, &td_set_type) ? 0 : td_set_has(I, as_set(v), item);
+}
 
 static td_value set_iterate(td_interpreter *I, td_value v) {
   set_iterator *it = td_object_new(I, &td_set_iterator_type, sizeof *it);
@@ -457,7 +461,7 @@ static td_value set_discard(td_interpreter *I, td_value self, td_value *argument
 
 static td_value set_remove(td_interpreter *I, td_value self, td_value *arguments) {
   int found = discard(I, as_set(self), arguments[0]);
-  return found > 0 ? TD_NONE : found < 0 ? TD_NIL : td_raise_key(I, arguments[0]);
+  return found > 0 ? TD_NONE : found < 0 ? TD_NIL : td_raise_key(I, self, arguments[0]);
 }
 
 static td_value set_pop(td_interpreter *I, td_value self, td_value *arguments) {
@@ -465,7 +469,7 @@ static td_value set_pop(td_interpreter *I, td_value self, td_value *arguments) {
   td_set *set = as_set(self);
   if (set->count == 0) {
     td_value message = td_from(td_str_from(I, "pop from an empty set"));
-    if (!td_is_nil(message)) td_raise_key(I, message);
+    if (!td_is_nil(message)) td_raise_key(I, TD_NIL, message);
     td_unref(message);
     return TD_NIL;
   }
