@@ -312,13 +312,14 @@ static void *evaluator(void *argument) {
     pthread_cond_broadcast(&s->arrived);
     free_command(c);
   }
+  td_interpreter *interpreter = s->interpreter;
+  s->interpreter = NULL; // no interrupt reaches it while it is freed
   pthread_mutex_unlock(&s->lock);
-  if (s->interpreter) {
-    s->interpreter->sink = NULL;
-    td_interpreter_free(s->interpreter);
+  if (interpreter) {
+    interpreter->sink = NULL;
+    td_interpreter_free(interpreter);
   }
   pthread_mutex_lock(&s->lock);
-  s->interpreter = NULL;
   s->ended = true;
   pthread_cond_broadcast(&s->arrived);
   pthread_mutex_unlock(&s->lock);
