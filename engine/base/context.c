@@ -15,6 +15,7 @@ td_context *td_context_new(int threads) {
     return NULL;
   }
   atomic_init(&context->interrupt, 0);
+  context->batch_ceiling = TD_BATCH_LEVELS;
   return context;
 }
 

@@ -10,6 +10,10 @@
 typedef struct td_context td_context;
 struct td_recorder;  // engine/ops/op.h: what dispatch calls after an op ran
 
+enum { TD_BATCH_LEVELS = 7 };
+
+typedef struct td_batch { uint64_t id; int64_t size; } td_batch; // an open vmap: examples
+
 struct td_context {
   td_error error;
   td_pool *pool;
@@ -18,6 +22,10 @@ struct td_context {
   atomic_int interrupt;                // nonzero: stop soon with TD_ERROR_INTERRUPT
   const struct td_recorder *recorder;  // NULL: nothing records
   void *tapes;                         // state of engine/tape
+  td_batch batches[TD_BATCH_LEVELS];   // open calls of vmap, outermost first (engine/ops/batch.h)
+  int batch_depth;
+  int batch_ceiling;                   // tapes opened inside more batches than this don't see what runs now
+  uint64_t batch_ids;
   void (*warn)(void *owner, const char *message); // notices for the user ("summed 2 outputs"); NULL: dropped
   // Text of a place, such as "line 3" or "train.deck:14", for messages of the engine; NULL: "an unknown line"
   void (*describe)(void *owner, td_place place, char *buffer, int size);

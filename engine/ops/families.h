@@ -10,7 +10,7 @@
   X(td_family_exponential) X(td_family_trigonometric) X(td_family_activation) X(td_family_cast)                        \
   X(td_family_reduce) X(td_family_matmul) X(td_family_shape) X(td_family_slice) X(td_family_join)                      \
   X(td_family_create) X(td_family_statistics) X(td_family_search) X(td_family_scan) X(td_family_softmax)               \
-  X(td_family_loss) X(td_family_index) X(td_family_random) X(td_family_optimizer)
+  X(td_family_loss) X(td_family_index) X(td_family_random) X(td_family_optimizer) X(td_family_identity)
 #define X(list) extern const td_op *const list[];
 TD_FAMILIES(X)
 #undef X
@@ -48,6 +48,8 @@ td_tensor *td_mean(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims)
 td_tensor *td_sum_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape); // undoes broadcasting; x itself when equal
 // matmul.c
 td_tensor *td_matmul(td_scope *s, td_tensor *a, td_tensor *b);
+// identity.c: the same value under a record of its own
+td_tensor *td_identity(td_scope *s, td_tensor *x);
 // shape.c
 td_tensor *td_reshape(td_scope *s, td_tensor *x, int rank, const int64_t *shape);
 td_tensor *td_permute(td_scope *s, td_tensor *x, const int *axes);   // axes[x->rank]
@@ -64,4 +66,5 @@ td_tensor *td_log_softmax(td_scope *s, td_tensor *x, int64_t axis);
 td_tensor *td_arange(td_scope *s, int64_t count); // int64 0 to count - 1
 // join.c
 td_tensor *td_concat(td_scope *s, td_tensor *a, td_tensor *b, int64_t axis);
+td_tensor *td_concat_all(td_scope *s, td_tensor *const *parts, int count, int64_t axis); // up to TD_INPUT_MAX parts
 #endif

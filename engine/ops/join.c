@@ -146,6 +146,17 @@ td_tensor *td_concat(td_scope *s, td_tensor *a, td_tensor *b, int64_t axis) {
   return td_scope_apply(s, &concat, args, 2, a, b);
 }
 
+td_tensor *td_concat_all(td_scope *s, td_tensor *const *parts, int count, int64_t axis) {
+  const td_arg args[] = {TD_INT_ARG(axis)};
+  td_tensor *out[TD_OUTPUT_MAX];
+  for (int i = 0; i < count; i++) s->failed |= !parts[i];
+  if (s->failed || td_op_apply(s->context, &concat, parts, count, args, out)) {
+    s->failed = true;
+    return NULL;
+  }
+  return td_scope_own(s, out[0]);
+}
+
 // ---- pad_constant ----
 
 static int pad_infer(td_infer *infer) {

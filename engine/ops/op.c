@@ -3,6 +3,7 @@
 // can be said of a row (its signature).
 #include <string.h>
 #include "engine/base/memory.h"
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 
 static const td_op *const *const families[] = {
@@ -256,6 +257,7 @@ int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int 
     meta_of(&infer.in[i], in[i]);
     if (in[i]) flags |= in[i]->flags;
   }
+  if (flags & TD_TENSOR_BATCHED) return td_batch_apply(context, op, in, in_count, args, out);
   int code = td_op_infer(&infer);
   if (!code) code = produce(context, op, in, &infer, out);
   if (code) return code;

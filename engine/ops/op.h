@@ -10,6 +10,7 @@
 #define TD_PARAM_MAX 12     // rows of td_op.params
 
 typedef struct td_op td_op;
+typedef struct td_batching td_batching; // batch.h
 
 // ---- arguments that are not tensors ----
 enum td_param_kind {
@@ -148,6 +149,7 @@ struct td_op {
   int64_t (*workspace)(const td_call *); // bytes that the kernel gets in call->workspace; NULL: none. Kernels allocate nothing
   const char *expression;   // scalar expression of an elementwise op in x, y, z; NULL elsewhere
   int (*vjp)(td_rule *);
+  int (*batch)(td_batching *); // how vmap runs it for all examples at once (batch.h); NULL: elementwise, or one by one
   int (*jvp)(td_rule *);    // NULL: derived from flags and vjp (engine/tape/forward.c). Reads what saves names
   const char *no_gradient;  // set when vjp is NULL: why ("integer result"); becomes tape.why's answer
   uint16_t saves;           // what vjp reads: TD_SAVES_...

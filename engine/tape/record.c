@@ -5,6 +5,7 @@
 // Dropping the last reference of a chain of any length takes constant stack: release puts records on a worklist.
 #include <string.h>
 #include "engine/base/memory.h"
+#include "engine/ops/batch.h"
 #include "engine/tape/state.h"
 
 enum { CARRIED_TOLD = 3 };
@@ -265,6 +266,20 @@ static void note_lost(td_context *context, td_tensor *const *in, int in_count, u
   }
 }
 
+// Inside vmap: tapes opened in there see the op on one example, those from before it the op on all of them.
+static uint64_t seen_by(const td_context *context, td_tensor *const *in, int in_count) {
+  const td_tapes *tapes = context->tapes;
+  uint64_t seen = 0;
+  int level = 0;
+  for (int i = 0; i < in_count; i++)
+    if (td_batch_level(in[i]) > level) level = td_batch_level(in[i]);
+  for (uint64_t left = tapes->open; left; left &= left - 1) {
+    int slot = __builtin_ctzll(left), depth = tapes->depths[slot];
+    if (depth >= level && depth <= context->batch_ceiling) seen |= UINT64_C(1) << slot;
+  }
+  return level ? seen : seen | TD_LOOSE_BIT;
+}
+
 static int record_op(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
                      td_tensor **out, int out_count) {
   td_tapes *tapes = context->tapes;
@@ -272,6 +287,7 @@ static int record_op(td_context *context, const td_op *op, td_tensor *const *in,
   for (int i = 0; i < in_count; i++)
     if (in[i] && in[i]->origin) tracked |= in[i]->origin->tapes;
   if (!tracked) return TD_OK;
+  if (context->batch_depth) tracked &= seen_by(context, in, in_count);
   uint64_t mask = tracked & tapes->recording, lost = tracked & tapes->open & ~tapes->recording & ~tapes->hidden;
   if (lost) note_lost(context, in, in_count, lost);
   if (!mask) return TD_OK;

@@ -57,6 +57,7 @@ typedef struct td_tapes { // context->tapes
   bool loose;             // something required grad once
   int no_grad;            // depth
   td_tape *slots[TD_SLOTS];
+  uint8_t depths[TD_SLOTS]; // batches that were open when the tape in that slot was opened
   uint64_t serial, stamp;
   td_leaf *graded;
   td_place warned[TD_PLACES_WARNED]; // places that were told about summed outputs

@@ -136,6 +136,7 @@ int td_tape_open(td_context *context, td_tape *tape) {
   tape->slot = __builtin_ctzll(vacant);
   tape->paused = 0;
   tapes->slots[tape->slot] = tape;
+  tapes->depths[tape->slot] = (uint8_t)context->batch_depth;
   tapes->open |= bit_of(tape);
   if (tape->watch_accessed) tapes->watching |= bit_of(tape);
   set_bits(&tape->records, bit_of(tape), true);

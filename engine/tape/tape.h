@@ -71,6 +71,14 @@ int td_tape_gradient(td_context *context, td_tape *tape, td_tensor *const *targe
 int td_tape_jvp(td_context *context, td_tape *tape, const td_source *sources, td_tensor *const *tangents,
                 int source_count, td_tensor *const *targets, int target_count, td_tensor **out);
 
+// Derivatives of every element of the target in every element of each source: [target's shape, source's shape]. With
+// per_example axis 0 of target and sources counts examples that don't depend on each other, and the result is [examples,
+// target's other axes, source's other axes]. out as td_tape_gradient's; so are errors, and a tape for one use is used up.
+// progress (or NULL) hears of each pass that is done, and of how many there will be.
+int td_tape_jacobian(td_context *context, td_tape *tape, td_tensor *target, const td_source *sources, int source_count,
+                     bool per_example, bool unconnected_zero, void (*progress)(void *owner, int64_t done, int64_t total),
+                     void *owner, td_tensor **out);
+
 // PyTorch's habit: accumulates into grad of every tracked leaf Variable (and of tensors marked by
 // td_tensor_require_grad). Works on records of any tape or of the no-tape mode that requires_grad turns on.
 // retain_graph and create_graph false: records are given up.

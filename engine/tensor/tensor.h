@@ -22,7 +22,10 @@ typedef struct td_origin {
   void (*release)(struct td_origin *);  // called at 0 references
 } td_origin;
 
-enum { TD_TENSOR_FROM_VARIABLE = 1 };   // flags: computed from a Variable outside of any tape (for tape.why)
+enum td_tensor_flag {
+  TD_TENSOR_FROM_VARIABLE = 1,          // computed from a Variable outside of any tape (for tape.why)
+  TD_TENSOR_BATCHED = 2,                // differs from example to example of a vmap: data is NULL (engine/ops/batch.h)
+};
 
 typedef struct td_tensor {
   atomic_uint refs;
@@ -79,9 +82,9 @@ static inline void td_origin_unref(td_origin *o) {
 void td_storage_unref(td_storage *s);
 
 bool td_tensor_is_contiguous(const td_tensor *t);
-bool td_tensor_is_sole(const td_tensor *t);      // one reference on the tensor and on its storage, no origin: may be reused
+bool td_tensor_is_sole(const td_tensor *t);      // one reference on the tensor and on its storage, no origin, not batched: may be reused
 td_meta td_tensor_meta(const td_tensor *t);
-double td_tensor_get_float(const td_tensor *t, int64_t index); // element by row-major index, as a double
+double td_tensor_get_float(const td_tensor *t, int64_t index); // element by row-major index, as a double; batched: NaN
 int64_t td_tensor_get_int(const td_tensor *t, int64_t index);  // element by row-major index; floats are truncated
 int64_t td_tensor_offset(const td_tensor *t, int64_t index);   // offset in elements from data of a row-major index
 

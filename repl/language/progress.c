@@ -122,7 +122,8 @@ static td_value progress_set_postfix(td_interpreter *I, td_value self, td_value 
   td_value key, value;
   while (td_dict_next(values, &position, &key, &value)) {
     const td_tensor *t = td_tensor_of(value);
-    td_value shown = t && t->size == 1 ? td_tensor_element(t, 0) : td_ref(value);
+    td_value shown = t && t->size == 1 ? td_tensor_element(I, t, 0) : td_ref(value);
+    if (td_is_nil(shown)) return TD_NIL;
     td_text_print(&p->postfix, "%s%s=", p->postfix.length ? ", " : "", td_as_str(key)->data);
     bool ok = shown.tag == TD_TAG_DOUBLE ? td_format(I, shown, ".4g", &p->postfix) : td_print(I, shown, &p->postfix);
     td_unref(shown);
@@ -249,3 +250,40 @@ const td_method td_progress_builtins[] = {{"progress", "(iterable=None, label=''
                                            "A progress bar over an iterable; style=\"dots\" prints a dot every few "
                                            "steps.\n>>> for i in progress(range(3), \"epoch 1\"): pass"},
                                           {NULL, NULL, NULL, NULL}};
+
+// ---- work of the engine ----
+
+static void busy_emit(td_busy *busy, int64_t done, int64_t total, bool final) {
+  td_interpreter *I = busy->interpreter;
+  if (!I->sink) return;
+  busy->emitted = now();
+  td_event event = {.kind = TD_EVENT_PROGRESS,
+                    .cell = I->cell,
+                    .id = busy->id,
+                    .level = I->progress_level,
+                    .text = busy->label,
+                    .length = strlen(busy->label),
+                    .detail = "",
+                    .name = "",
+                    .done = done,
+                    .total = total,
+                    .seconds = busy->emitted - busy->started,
+                    .final = final};
+  I->sink->emit(I->sink->owner, &event);
+}
+
+td_busy td_busy_start(td_interpreter *I, const char *label) {
+  return (td_busy){.interpreter = I, .label = label, .id = next_id++, .started = now()};
+}
+
+void td_busy_tell(void *owner, int64_t done, int64_t total) {
+  td_busy *busy = owner;
+  busy->done = done;
+  busy->total = total;
+  double at = now();
+  if (at - busy->started > 1 && at - busy->emitted > 0.05) busy_emit(busy, done, total, false);
+}
+
+void td_busy_end(td_busy *busy) {
+  if (busy->emitted > 0) busy_emit(busy, busy->done, busy->total, true);
+}

@@ -226,14 +226,22 @@ td_tensor *td_to_tensor_of(td_interpreter *I, td_value v, uint8_t dtype) {
 
 // ---- tensors to values ----
 
-td_value td_tensor_element(const td_tensor *t, int64_t index) {
+bool td_tensor_readable(td_interpreter *I, const td_tensor *t, const char *what) {
+  if (!(t->flags & TD_TENSOR_BATCHED)) return true;
+  td_raise(I, TD_CLASS_TYPE_ERROR, "%s: inside vmap the numbers differ from example to example", what);
+  td_raise_hint(I, "keep it a tensor: where(condition, a, b) chooses for each example");
+  return false;
+}
+
+td_value td_tensor_element(td_interpreter *I, const td_tensor *t, int64_t index) {
+  if (!td_tensor_readable(I, t, "reading an element")) return TD_NIL;
   if (t->dtype == TD_BOOL) return td_bool(td_tensor_get_int(t, index) != 0);
   if (td_dtype_is_float(t->dtype)) return td_double(td_tensor_get_float(t, index));
   return td_int(td_tensor_get_int(t, index));
 }
 
 static td_value nested_list(td_interpreter *I, const td_tensor *t, int axis, int64_t *next) {
-  if (axis == t->rank) return td_tensor_element(t, (*next)++);
+  if (axis == t->rank) return td_tensor_element(I, t, (*next)++);
   td_list *list = td_list_new(I, t->shape[axis]);
   if (!list) return TD_NIL;
   for (int64_t i = 0; i < t->shape[axis]; i++) {

@@ -50,7 +50,9 @@ static bool read_tensor(selection *s, item *it, td_value v) {
     return false;
   }
   it->kind = it->tensor->dtype == TD_BOOL ? ITEM_MASK : ITEM_TENSOR;
-  if (it->kind == ITEM_TENSOR && it->tensor->rank == 0) {
+  bool batched = it->tensor->flags & TD_TENSOR_BATCHED;
+  if (it->kind == ITEM_MASK && !td_tensor_readable(s->I, it->tensor, "an index of bools")) return false;
+  if (it->kind == ITEM_TENSOR && it->tensor->rank == 0 && !batched) {
     it->kind = ITEM_INT;
     it->index = td_tensor_get_int(it->tensor, 0);
   }

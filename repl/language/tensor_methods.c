@@ -21,13 +21,13 @@ static td_value tensor_item(td_interpreter *I, td_value self, td_value *argument
     return TD_NIL;
   }
   note_number(I, self);
-  return td_tensor_element(t, 0);
+  return td_tensor_readable(I, t, "item()") ? td_tensor_element(I, t, 0) : TD_NIL;
 }
 
 static td_value tensor_tolist(td_interpreter *I, td_value self, td_value *arguments) {
   (void)arguments;
   note_number(I, self);
-  return td_tensor_to_list(I, td_tensor_of(self));
+  return td_tensor_readable(I, td_tensor_of(self), "tolist()") ? td_tensor_to_list(I, td_tensor_of(self)) : TD_NIL;
 }
 
 static td_value cast_value(td_interpreter *I, td_value self, uint8_t dtype) {

@@ -19,7 +19,7 @@ typedef struct td_op_value { // an op as a callable: builtin, or method bound to
   td_value self;             // NIL: not bound
 } td_op_value;
 
-extern const td_method td_tape_builtins[], td_gradient_builtins[], td_tensor_builtins[], td_progress_builtins[],
+extern const td_method td_tape_builtins[], td_gradient_builtins[], td_vmap_builtins[], td_tensor_builtins[], td_progress_builtins[],
     td_optimizer_builtins[];
 extern const td_type td_tensor_type, td_variable_type, td_dtype_type, td_tape_type, td_op_type, td_scope_type;
 
@@ -34,7 +34,8 @@ static inline td_variable *td_unbox_variable(td_value v) { return ((td_variable_
 td_tensor *td_to_tensor(td_interpreter *, td_value v, int like);
 td_tensor *td_to_tensor_of(td_interpreter *, td_value v, uint8_t dtype); // as above, cast to dtype
 td_tensor *td_cast_to(td_interpreter *, td_tensor *t, uint8_t dtype);   // takes over t (NULL passes through)
-td_value td_tensor_element(const td_tensor *t, int64_t index);          // a number or bool, by row-major index
+bool td_tensor_readable(td_interpreter *, const td_tensor *t, const char *what); // false: TypeError, vmap batched it
+td_value td_tensor_element(td_interpreter *, const td_tensor *t, int64_t index); // a number or bool, by row-major index
 td_value td_tensor_to_list(td_interpreter *, const td_tensor *t);       // nested lists; a 0-d tensor gives its number
 td_value td_shape_to_tuple(td_interpreter *, int rank, const int64_t *shape);
 bool td_is_tensor_like(td_value v);        // tensor or Variable
@@ -51,6 +52,18 @@ td_value td_op_builtin(td_interpreter *, const td_op *op, td_value self);
 // x[key], and x with x[key] = value. Borrow all; the second updates container's tensor in place when it is sole.
 td_value td_tensor_item(td_interpreter *, td_value container, td_value key);
 td_value td_tensor_with_item(td_interpreter *, td_value container, td_value key, td_value value, td_value *kept);
+
+// progress.c: a bar for work of the engine that takes longer than a second.
+typedef struct td_busy {
+  td_interpreter *interpreter;
+  const char *label;
+  uint64_t id;
+  int64_t done, total;
+  double started, emitted;
+} td_busy;
+td_busy td_busy_start(td_interpreter *, const char *label);
+void td_busy_tell(void *busy, int64_t done, int64_t total);
+void td_busy_end(td_busy *busy);
 
 bool td_tensors_register(td_interpreter *); // called by td_interpreter_new: builtins tensor, Variable, GradientTape, grad, dtypes, ...
 #endif

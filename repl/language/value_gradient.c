@@ -3,6 +3,7 @@
 // works.
 #include <string.h>
 #include "engine/base/memory.h"
+#include "engine/ops/families.h"
 #include "repl/language/nest.h"
 
 typedef struct gradient_function {
@@ -37,15 +38,14 @@ static bool check_float_leaf(td_interpreter *I, td_value leaf, void *argument) {
   return false;
 }
 
-// A number becomes a tensor of its own so that it can be watched; a tensor gets an alias, so that the caller's is not.
+// A number becomes a tensor of its own so that it can be watched; a tensor its identity, so that the caller's is not.
 static td_value fresh_leaf(td_interpreter *I, td_value v) {
   if (td_is(v, &td_tensor_type)) {
-    td_tensor *t = td_unbox_tensor(v), *alias = td_tensor_alias(I->context, t);
-    if (alias && t->origin) {
-      alias->origin = td_origin_ref(t->origin);
-      alias->output = t->output;
-    }
-    return td_tensor_box(I, alias);
+    td_scope scope;
+    td_scope_open(&scope, I->context);
+    td_tensor *same = td_tensor_ref(td_identity(&scope, td_unbox_tensor(v)));
+    td_scope_close(&scope);
+    return td_tensor_box(I, same);
   }
   if (v.tag == TD_TAG_DOUBLE) {
     td_tensor *t = td_to_tensor(I, v, -1);
@@ -65,7 +65,7 @@ static bool add_fresh(td_interpreter *I, td_value leaf, void *argument) {
   return !td_is_nil(f->leaves[f->count]) && ++f->count;
 }
 
-static td_value fresh_argument(td_interpreter *I, td_value v) {
+td_value td_fresh_argument(td_interpreter *I, td_value v) {
   int count = td_nest_count(I, v), next = 0;
   if (count < 0) return TD_NIL;
   fresh f = {td_memory_new((size_t)(count + 1) * sizeof(td_value)), 0};
@@ -158,7 +158,7 @@ static td_value gradient_function_call(td_interpreter *I, td_value callee, const
   bool ok = call.values && tape;
   for (int i = 0; call.values && i < total; i++) call.values[i] = td_ref(arguments->values[i]);
   for (int i = 0; ok && i < used; i++) {
-    td_value leaf = fresh_argument(I, call.values[numbers[i]]);
+    td_value leaf = td_fresh_argument(I, call.values[numbers[i]]);
     ok = !td_is_nil(leaf);
     if (!ok) break;
     td_unref(call.values[numbers[i]]);
@@ -206,7 +206,14 @@ static td_value builtin_value_and_grad(td_interpreter *I, td_value self, td_valu
   return gradient_function_new(I, arguments, true);
 }
 
+static td_value builtin_fresh(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  return td_fresh_argument(I, arguments[0]);
+}
+
 const td_method td_gradient_builtins[] = {
+    {"_fresh", "(values)", builtin_fresh,
+     "The same structure with tensors of its own, so that watching them doesn't watch what the caller holds."},
     {"grad", "(function, argnums=0, has_aux=False)", builtin_grad,
      "The gradient function of a function with a scalar value, in its argument number argnums (an int or a tuple of "
      "ints).\n"

@@ -116,6 +116,85 @@ td_value td_tape_gradient_values(td_interpreter *I, td_tape *tape, td_value targ
   return result;
 }
 
+// ---- tangents and Jacobians ----
+
+static bool wants_zero(td_interpreter *I, td_value v, bool *zero) {
+  *zero = td_is(v, &td_str_type) && strcmp(td_as_str(v)->data, "zero") == 0;
+  if (*zero || td_is_nil(v) || td_is_none(v) || (td_is(v, &td_str_type) && strcmp(td_as_str(v)->data, "none") == 0))
+    return true;
+  td_raise(I, TD_CLASS_VALUE_ERROR, "gradient: unconnected_gradients must be \"none\" or \"zero\"");
+  return false;
+}
+
+static bool same_count(td_interpreter *I, int wanted, int given) {
+  if (wanted == given) return true;
+  td_raise(I, TD_CLASS_VALUE_ERROR, "jvp: %d sources but %d tangents", wanted, given);
+  return false;
+}
+
+static td_value box_tangents(td_interpreter *I, td_value target, const flat *targets, td_tensor **tangents) {
+  for (int i = 0; i < targets->count; i++) {
+    const td_tensor *t = targets->tensors[i];
+    if (!tangents[i]) tangents[i] = td_tensor_zeros(I->context, t->dtype, t->rank, t->shape);
+  }
+  return box_gradients(I, target, tangents, targets->count);
+}
+
+static td_value tape_jvp(td_interpreter *I, td_value self, td_value *arguments) {
+  flat targets = {.role = "a target"}, sources = {.role = "a source"}, tangents = {.role = "a tangent"};
+  td_value result = TD_NIL;
+  bool ok = flatten(I, arguments[0], &targets, add_target) && flatten(I, arguments[1], &sources, add_source) &&
+            flatten(I, arguments[2], &tangents, add_tensor) && same_count(I, sources.count, tangents.count);
+  for (int i = 0; ok && i < tangents.count; i++) {
+    const td_source *s = &sources.sources[i];
+    const td_tensor *t = s->variable ? s->variable->value : s->tensor;
+    if (tangents.tensors[i]) tangents.tensors[i] = td_cast_to(I, tangents.tensors[i], t->dtype);
+    ok = td_is_nil(I->raised);
+  }
+  td_tensor **out = ok ? td_memory_new_zero((size_t)(targets.count + 1) * sizeof *out) : NULL;
+  if (out) {
+    int code = td_tape_jvp(I->context, tape_of(self), sources.sources, tangents.tensors, sources.count, targets.tensors,
+                           targets.count, out);
+    result = code == TD_OK ? box_tangents(I, arguments[0], &targets, out) : td_raise_engine(I);
+  } else if (ok) td_raise_memory(I);
+  td_memory_free(out);
+  flat_clear(&targets);
+  flat_clear(&sources);
+  flat_clear(&tangents);
+  return result;
+}
+
+static td_value derive_all(td_interpreter *I, td_value self, td_value *arguments, bool per_example) {
+  flat targets = {.role = "the target"}, sources = {.role = "a source"};
+  td_value result = TD_NIL;
+  bool zero, ok = wants_zero(I, arguments[2], &zero) && flatten(I, arguments[0], &targets, add_target) &&
+                  flatten(I, arguments[1], &sources, add_source);
+  if (ok && targets.count != 1) {
+    td_raise(I, TD_CLASS_VALUE_ERROR, "jacobian: takes one target, %d were given", targets.count);
+    ok = false;
+  }
+  td_tensor **out = ok ? td_memory_new_zero((size_t)(sources.count + 1) * sizeof *out) : NULL;
+  if (out) {
+    td_busy busy = td_busy_start(I, per_example ? "batch_jacobian" : "jacobian");
+    int code = td_tape_jacobian(I->context, tape_of(self), targets.tensors[0], sources.sources, sources.count, per_example,
+                                zero, td_busy_tell, &busy, out);
+    td_busy_end(&busy);
+    result = code == TD_OK ? box_gradients(I, arguments[1], out, sources.count) : td_raise_engine(I);
+  } else if (ok) td_raise_memory(I);
+  td_memory_free(out);
+  flat_clear(&targets);
+  flat_clear(&sources);
+  return result;
+}
+
+static td_value tape_jacobian(td_interpreter *I, td_value self, td_value *arguments) {
+  return derive_all(I, self, arguments, false);
+}
+
+static td_value tape_batch_jacobian(td_interpreter *I, td_value self, td_value *arguments) {
+  return derive_all(I, self, arguments, true);
+}
+
 // ---- methods ----
 
 static td_value tape_enter(td_interpreter *I, td_value self, td_value *arguments) {
@@ -155,13 +234,6 @@ static td_value tape_watch(td_interpreter *I, td_value self, td_value *arguments
   return td_nest_each(I, arguments[0], td_tape_watch_leaf, tape_of(self)) ? TD_NONE : TD_NIL;
 }
 
-static bool wants_zero(td_interpreter *I, td_value v, bool *zero) {
-  *zero = td_is(v, &td_str_type) && strcmp(td_as_str(v)->data, "zero") == 0;
-  if (*zero || td_is_nil(v) || td_is_none(v) || (td_is(v, &td_str_type) && strcmp(td_as_str(v)->data, "none") == 0))
-    return true;
-  td_raise(I, TD_CLASS_VALUE_ERROR, "gradient: unconnected_gradients must be \"none\" or \"zero\"");
-  return false;
-}
 
 static td_value tape_gradient(td_interpreter *I, td_value self, td_value *arguments) {
   bool zero;
@@ -318,6 +390,17 @@ static const td_method tape_methods[] = {
      ">>> x = Variable(3.)\n>>> with GradientTape() as t: y = x * x\n>>> t.gradient(y, x)"},
     {"gradients", "(target, sources, output_gradients=None, unconnected_gradients='none')", tape_gradient,
      "The same as gradient."},
+    {"jvp", "(target, sources, tangents)", tape_jvp,
+     "Forward mode: the tangent of target, in its structure, for tangents of the sources (None: zero). The tape keeps its "
+     "records, so it may be called again.\n"
+     ">>> x = tensor(3.)\n>>> with GradientTape(persistent=True) as t:\n...     t.watch(x)\n...     y = x * x\n"
+     ">>> t.jvp(y, x, tensor(1.))"},
+    {"jacobian", "(target, sources, unconnected_gradients='none')", tape_jacobian,
+     "Derivatives of each element of target in each element of each source: shape (*target.shape, *source.shape).\n"
+     ">>> x = Variable([1., 2.])\n>>> with GradientTape() as t: y = x * x\n>>> t.jacobian(y, x)"},
+    {"batch_jacobian", "(target, source, unconnected_gradients='none')", tape_batch_jacobian,
+     "The Jacobian of each example, where axis 0 of target and source counts examples that don't depend on each other: "
+     "shape\n(examples, *target.shape[1:], *source.shape[1:])."},
     {"watch", "(tensors)", tape_watch,
      "Tracks tensors or Variables from here on. Trainable Variables that are read are watched by themselves."},
     {"watched_variables", "()", tape_watched, "The Variables watched so far, in order."},

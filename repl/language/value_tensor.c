@@ -93,7 +93,8 @@ static td_value tensor_unary(td_interpreter *I, int op, td_value v) {
 static int tensor_truth(td_interpreter *I, td_value v) {
   const td_tensor *t = td_tensor_of(v);
   if (t->size == 1) {
-    td_value element = td_tensor_element(t, 0);
+    if (!td_tensor_readable(I, t, "the truth of a tensor")) return -1;
+    td_value element = td_tensor_element(I, t, 0);
     return element.tag == TD_TAG_DOUBLE ? element.f != 0 : element.i != 0;
   }
   td_text shape = {0};
@@ -120,8 +121,9 @@ static int64_t tensor_length(td_interpreter *I, td_value v) {
 
 static int tensor_contains(td_interpreter *I, td_value v, td_value item) {
   const td_tensor *t = td_tensor_of(v);
+  if (!td_tensor_readable(I, t, "in")) return -1;
   for (int64_t i = 0; i < t->size; i++) {
-    int equal = td_equal_values(I, td_tensor_element(t, i), item);
+    int equal = td_equal_values(I, td_tensor_element(I, t, i), item);
     if (equal) return equal;
   }
   return 0;
@@ -129,13 +131,26 @@ static int tensor_contains(td_interpreter *I, td_value v, td_value item) {
 
 // ---- printing ----
 
+static void print_batched(const td_tensor *t, td_text *text) { // its elements differ from example to example
+  td_text_add(text, "<");
+  td_meta_print(text, t->dtype, t->rank, t->shape);
+  td_text_add(text, " of each example>");
+}
+
 static bool tensor_print(td_interpreter *I, td_value v, td_text *text) {
   (void)I;
-  td_tensor_print(td_tensor_of(v), text, 1000, "");
+  const td_tensor *t = td_tensor_of(v);
+  if (t->flags & TD_TENSOR_BATCHED) print_batched(t, text);
+  else td_tensor_print(t, text, 1000, "");
   return true;
 }
 
 static bool repr_as(const td_tensor *t, const char *lead, td_text *text) {
+  if (t->flags & TD_TENSOR_BATCHED) {
+    td_text_add(text, lead);
+    print_batched(t, text);
+    return true;
+  }
   td_text_add(text, lead);
   td_tensor_print(t, text, 1000, lead);
   bool told = t->size == 0 && t->rank > 1; // an empty one prints its shape
@@ -158,7 +173,8 @@ static bool tensor_repr(td_interpreter *I, td_value v, td_text *text) {
 static bool tensor_format(td_interpreter *I, td_value v, const char *spec, td_text *text) {
   const td_tensor *t = td_tensor_of(v);
   if (!*spec) return tensor_print(I, v, text);
-  if (t->size == 1) return td_format(I, td_tensor_element(t, 0), spec, text);
+  if (t->size == 1 && !td_tensor_readable(I, t, "a format")) return false;
+  if (t->size == 1) return td_format(I, td_tensor_element(I, t, 0), spec, text);
   td_text shape = {0};
   td_shape_print(&shape, t->rank, t->shape);
   td_raise(I, TD_CLASS_TYPE_ERROR, "the format '%.40s' needs one element, the tensor has shape %s", spec,

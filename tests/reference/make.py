@@ -57,6 +57,7 @@ simple(
     negative=torch.negative,
     sign=torch.sign,
     abs=torch.abs,
+    same=lambda x: x,
     chain=lambda c, d: torch.where(c == 0, 0.0, c * d),
     chain_quotient=lambda c, d: torch.where(c == 0, 0.0, c / d),
     abs_gradient=lambda c, x: c * torch.sign(x),
