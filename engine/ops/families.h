@@ -8,7 +8,7 @@
 #define TD_FAMILIES(X)                                                                                                 \
   X(td_family_arithmetic) X(td_family_power) X(td_family_bounds) X(td_family_bitwise) X(td_family_compare)             \
   X(td_family_exponential) X(td_family_trigonometric) X(td_family_activation) X(td_family_cast)                        \
-  X(td_family_reduce) X(td_family_matmul) X(td_family_shape) X(td_family_slice) X(td_family_join)                      \
+  X(td_family_reduce) X(td_family_matmul) X(td_family_shape) X(td_family_axes) X(td_family_split) X(td_family_slice) X(td_family_join)                      \
   X(td_family_create) X(td_family_statistics) X(td_family_search) X(td_family_scan) X(td_family_softmax)               \
   X(td_family_loss) X(td_family_index) X(td_family_random) X(td_family_optimizer) X(td_family_identity)
 #define X(list) extern const td_op *const list[];
@@ -52,10 +52,11 @@ td_tensor *td_matmul(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_identity(td_scope *s, td_tensor *x);
 // shape.c
 td_tensor *td_reshape(td_scope *s, td_tensor *x, int rank, const int64_t *shape);
-td_tensor *td_permute(td_scope *s, td_tensor *x, const int *axes);   // axes[x->rank]
-td_tensor *td_swap_last(td_scope *s, td_tensor *x);                  // transposes the last two axes
 td_tensor *td_broadcast_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape);
 td_tensor *td_expand_axes(td_scope *s, td_tensor *x, const td_arg *axes, int rank); // reinserts axes of size 1 that a reduction of a rank-rank tensor removed
+// axes.c
+td_tensor *td_permute(td_scope *s, td_tensor *x, const int *axes);   // axes[x->rank]
+td_tensor *td_swap_last(td_scope *s, td_tensor *x);                  // transposes the last two axes
 td_tensor *td_flip(td_scope *s, td_tensor *x, const td_arg *axes);
 // slice.c: each x->rank numbers
 td_tensor *td_slice_view(td_scope *s, td_tensor *x, const int64_t *start, const int64_t *step, const int64_t *size);

@@ -13,4 +13,7 @@ int td_index_update_in_place(td_context *context, td_tensor *x, const td_tensor 
 // other.
 void td_elements_place(char *out, const int64_t *out_strides, const char *data, const int64_t *strides, int bytes,
                        int rank, const int64_t *shape);
+// The same, cut for the pool.
+void td_elements_move(td_pool *pool, char *out, const int64_t *out_strides, const char *data, const int64_t *strides,
+                      int bytes, int rank, const int64_t *shape);
 #endif

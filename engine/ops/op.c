@@ -40,7 +40,7 @@ const td_op *td_op_find(const char *name) {
 }
 
 static bool is_tensor_param(const td_param *param) {
-  return param->kind == TD_PARAM_TENSOR || param->kind == TD_PARAM_TENSOR_OPTIONAL || param->kind == TD_PARAM_TENSORS;
+  return param->kind >= TD_PARAM_TENSOR && param->kind <= TD_PARAM_TENSORS_SPREAD;
 }
 
 int td_op_tensor_params(const td_op *op) {
@@ -91,6 +91,7 @@ void td_op_signature(const td_op *op, td_text *text) {
   for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind != TD_PARAM_END; i++) {
     const td_param *param = &op->params[i];
     if (i) td_text_add(text, ", ");
+    if (param->kind == TD_PARAM_TENSORS_SPREAD) td_text_add_char(text, '*');
     td_text_add(text, param->name);
     if (param->kind == TD_PARAM_TENSOR_OPTIONAL) td_text_add(text, "=None");
     if (is_tensor_param(param) || param->required) continue;

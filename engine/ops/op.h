@@ -17,7 +17,9 @@ enum td_param_kind {
   TD_PARAM_END = 0,
   TD_PARAM_TENSOR,          // a tensor, or a number that takes the dtype of the other tensors
   TD_PARAM_TENSOR_OPTIONAL, // as above, or None (the input is NULL)
+  TD_PARAM_INDEX,           // a tensor of integers: numbers and lists become int64, whatever tensors stand beside them
   TD_PARAM_TENSORS,         // a list or tuple of tensors; the only tensor parameter of its op
+  TD_PARAM_TENSORS_SPREAD,  // as above, also written one after the other: meshgrid(x, y)
   TD_PARAM_INT, TD_PARAM_FLOAT, TD_PARAM_BOOL,
   TD_PARAM_CHOICE,          // one of td_param.choices; td_arg.i is its index
   TD_PARAM_AXIS,            // int, negative counts from the end; may be None where the default is None

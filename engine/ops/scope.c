@@ -82,7 +82,7 @@ td_tensor *td_scope_filled(td_scope *scope, double value, const td_meta *like) {
 
 static void operands_add(td_infer *infer) {
   const td_op *op = infer->op;
-  bool list = op->params[0].kind == TD_PARAM_TENSORS;
+  bool list = op->params[0].kind == TD_PARAM_TENSORS || op->params[0].kind == TD_PARAM_TENSORS_SPREAD;
   for (int i = 0; i < infer->in_count && i < 6; i++) {
     if (infer->in[i].rank > TD_RANK_MAX) continue;
     char name[40];

@@ -1,4 +1,4 @@
-// Views: the same elements under another shape. Only a reshape of elements that lie apart makes a copy.
+// Views: the same elements in the same order under another shape. Only a reshape of elements that lie apart makes a copy.
 #include <string.h>
 
 #include "engine/ops/families.h"
@@ -9,8 +9,6 @@ static int keep(td_infer *infer) { // dtype, and as a start the shape
   infer->out[0] = infer->in[0];
   return TD_OK;
 }
-
-static int wrapped(int64_t axis, int rank) { return (int)(axis < 0 ? axis + rank : axis); }
 
 static int fail_rank(td_infer *infer, int rank) {
   return td_infer_fail(infer, TD_ERROR_SHAPE, "rank %d is more than the %d that tensors can have", rank, TD_RANK_MAX);
@@ -100,6 +98,7 @@ static td_tensor *reshape_view(td_context *context, td_tensor *in, const td_infe
 
 static const td_op reshape = {
     .name = "reshape",
+    .alias = TD_ALIAS("view"),
     .params = {TD_X, {.name = "shape", .kind = TD_PARAM_SHAPE, .required = true}},
     .kind = TD_KIND_VIEW,
     .flags = TD_LINEAR,
@@ -141,6 +140,7 @@ static int flatten_infer(td_infer *infer) {
 
 static const td_op flatten = {
     .name = "flatten",
+    .alias = TD_ALIAS("ravel"),
     .params = {TD_X,
                {.name = "start_dim", .kind = TD_PARAM_AXIS, .fallback = TD_INT_DEFAULT(0)},
                {.name = "end_dim", .kind = TD_PARAM_AXIS, .fallback = TD_INT_DEFAULT(-1)}},
@@ -158,132 +158,6 @@ static const td_op flatten = {
                           {"-", NULL, -2, 2, NULL},
                           TD_SAMPLES_END},
 };
-
-// ---- transpose, swapaxes ----
-
-static int transpose_axes(td_infer *infer, int *axes) {
-  const td_arg *given = &infer->args[0];
-  int rank = infer->in[0].rank;
-  bool seen[TD_RANK_MAX] = {false};
-  for (int i = 0; !given->given && i < rank; i++) axes[i] = rank - 1 - i;
-  if (!given->given) return TD_OK;
-  if (given->count != rank) {
-    int code = td_infer_fail(infer, TD_ERROR_SHAPE, "%d axes are named, the tensor has rank %d", given->count, rank);
-    if (given->count == 2)
-      td_error_hint(infer->context, "swapaxes(%lld, %lld) swaps two axes", (long long)given->ints[0],
-                    (long long)given->ints[1]);
-    return code;
-  }
-  for (int i = 0; i < rank; i++) {
-    int code = td_infer_axis(infer, given->ints[i], rank, &axes[i]);
-    if (code) return code;
-    if (seen[axes[i]]) return td_infer_fail(infer, TD_ERROR_VALUE, "axis %d is named twice", axes[i]);
-    seen[axes[i]] = true;
-  }
-  return TD_OK;
-}
-
-static int permuted(td_infer *infer, const int *axes) {
-  keep(infer);
-  for (int i = 0; i < infer->in[0].rank; i++) infer->out[0].shape[i] = infer->in[0].shape[axes[i]];
-  return TD_OK;
-}
-
-static td_tensor *permuted_view(td_context *context, td_tensor *in, const td_meta *out, const int *axes) {
-  int64_t strides[TD_RANK_MAX] = {0};
-  for (int i = 0; i < in->rank; i++) strides[i] = in->strides[axes[i]];
-  return td_tensor_view(context, in, out->rank, out->shape, strides, 0);
-}
-
-static int transpose_infer(td_infer *infer) {
-  int axes[TD_RANK_MAX];
-  int code = transpose_axes(infer, axes);
-  return code ? code : permuted(infer, axes);
-}
-
-static td_tensor *transpose_view(td_context *context, td_tensor *in, const td_infer *infer) {
-  const td_arg *given = &infer->args[0];
-  int axes[TD_RANK_MAX];
-  for (int i = 0; i < in->rank; i++) axes[i] = given->given ? wrapped(given->ints[i], in->rank) : in->rank - 1 - i;
-  return permuted_view(context, in, &infer->out[0], axes);
-}
-
-static int transpose_vjp(td_rule *rule) {
-  const td_arg *given = &rule->args[0];
-  int rank = rule->in_meta[0].rank, back[TD_RANK_MAX];
-  for (int i = 0; i < rank; i++) back[given->given ? wrapped(given->ints[i], rank) : rank - 1 - i] = i;
-  rule->din[0] = td_permute(&rule->scope, rule->cotangent[0], back);
-  return TD_OK;
-}
-
-static const td_op transpose = {
-    .name = "transpose",
-    .params = {TD_X, {.name = "axes", .kind = TD_PARAM_AXES}},
-    .kind = TD_KIND_VIEW,
-    .flags = TD_LINEAR,
-    .method = true,
-    .infer = transpose_infer,
-    .view = transpose_view,
-    .vjp = transpose_vjp,
-    .doc = "The axes in another order: axis i of the result is axis axes[i] of x. All are reversed when axes is None, "
-           "as in x.T.\n"
-           "Gradient: the cotangent with the axes moved back.",
-    .example = "transpose(tensor([[1, 2], [3, 4]])).tolist()  # [[1, 3], [2, 4]]",
-    .samples = TD_SAMPLES{{"2,3", NULL, -2, 2, NULL},
-                          {"2,3,4", "axes=(1, 2, 0)", -2, 2, NULL},
-                          {"2,3,4", "axes=(-1, 0, 1)", -2, 2, NULL},
-                          {"-", NULL, -2, 2, NULL},
-                          TD_SAMPLES_END},
-};
-
-static void swapped_axes(const td_arg *args, int rank, int *axes) {
-  int first = wrapped(args[0].i, rank), second = wrapped(args[1].i, rank);
-  for (int i = 0; i < rank; i++) axes[i] = i == first ? second : i == second ? first : i;
-}
-
-static int swapaxes_infer(td_infer *infer) {
-  int axes[TD_RANK_MAX], rank = infer->in[0].rank;
-  for (int i = 0; i < 2; i++) {
-    int code = td_infer_axis(infer, infer->args[i].i, rank, axes);
-    if (code) return code;
-  }
-  swapped_axes(infer->args, rank, axes);
-  return permuted(infer, axes);
-}
-
-static td_tensor *swapaxes_view(td_context *context, td_tensor *in, const td_infer *infer) {
-  int axes[TD_RANK_MAX];
-  swapped_axes(infer->args, in->rank, axes);
-  return permuted_view(context, in, &infer->out[0], axes);
-}
-
-static td_tensor *swap_axes(td_scope *s, td_tensor *x, int64_t first, int64_t second);
-
-static int swapaxes_vjp(td_rule *rule) {
-  rule->din[0] = swap_axes(&rule->scope, rule->cotangent[0], rule->args[0].i, rule->args[1].i);
-  return TD_OK;
-}
-
-static const td_op swapaxes = {
-    .name = "swapaxes",
-    .params = {TD_X,
-               {.name = "axis0", .kind = TD_PARAM_AXIS, .required = true},
-               {.name = "axis1", .kind = TD_PARAM_AXIS, .required = true}},
-    .kind = TD_KIND_VIEW,
-    .flags = TD_LINEAR,
-    .method = true,
-    .infer = swapaxes_infer,
-    .view = swapaxes_view,
-    .vjp = swapaxes_vjp,
-    .doc = "Two axes exchanged.\nGradient: the cotangent with the same axes exchanged.",
-    .example = "swapaxes(zeros((2, 3, 4)), 0, -1).shape  # (4, 3, 2)",
-    .samples = TD_SAMPLES{{"2,3,4", "axis0=0, axis1=-1", -2, 2, NULL}, TD_SAMPLES_END},
-};
-
-static td_tensor *swap_axes(td_scope *s, td_tensor *x, int64_t first, int64_t second) {
-  const td_arg args[] = {TD_INT_ARG(first), TD_INT_ARG(second)};
-  return td_scope_apply(s, &swapaxes, args, 1, x);
-}
 
 // ---- axes of size 1 ----
 
@@ -303,6 +177,7 @@ static int expand_dims_infer(td_infer *infer) {
 
 static const td_op expand_dims = {
     .name = "expand_dims",
+    .alias = TD_ALIAS("unsqueeze"),
     .params = {TD_X, {.name = "axis", .kind = TD_PARAM_AXES, .required = true}},
     .kind = TD_KIND_VIEW,
     .flags = TD_LINEAR,
@@ -351,9 +226,19 @@ static const td_op squeeze = {
 
 // ---- broadcast_to ----
 
+// -1 keeps the size of an axis that x has.
+static td_arg kept_sizes(const td_arg *shape, const td_meta *in) {
+  td_arg kept = *shape;
+  for (int i = 0; i < kept.count; i++) {
+    int from = i - (kept.count - in->rank);
+    if (kept.ints[i] == -1 && from >= 0) kept.ints[i] = in->shape[from];
+  }
+  return kept;
+}
+
 static int broadcast_to_infer(td_infer *infer) {
-  const td_arg *shape = &infer->args[0];
   const td_meta *in = &infer->in[0];
+  const td_arg kept = kept_sizes(&infer->args[0], in), *shape = &kept;
   td_meta *out = &infer->out[0];
   int rank = 0;
   bool fits = shape->count >= in->rank &&
@@ -387,64 +272,64 @@ static int broadcast_to_vjp(td_rule *rule) { // the tape sums it to the input's 
 
 static const td_op broadcast_to = {
     .name = "broadcast_to",
-    .params = {TD_X, {.name = "shape", .kind = TD_PARAM_SHAPE, .required = true}},
+    .alias = TD_ALIAS("expand"),
+    .params = {TD_X, {.name = "shape", .kind = TD_PARAM_SHAPE, .required = true, .alias = TD_ALIAS("size")}},
     .kind = TD_KIND_VIEW,
     .flags = TD_LINEAR,
     .method = true,
     .infer = broadcast_to_infer,
     .view = broadcast_to_view,
     .vjp = broadcast_to_vjp,
-    .doc = "x repeated along new axes in front and along axes of size 1, without copying.\n"
+    .doc = "x repeated along new axes in front and along axes of size 1, without copying. A size of -1 keeps x's.\n"
            "Gradient: the cotangent, summed over the axes that were repeated.",
     .example = "broadcast_to(tensor([1, 2]), (2, 2)).tolist()  # [[1, 2], [1, 2]]",
     .samples = TD_SAMPLES{{"3", "shape=(2, 3)", -2, 2, NULL},
                           {"2,1", "shape=(4, 2, 3)", -2, 2, NULL},
                           {"-", "shape=(2,)", -2, 2, NULL},
                           {"1", "shape=(0,)", -2, 2, NULL},
+                          {"3,1", "shape=(2, -1, 4)", -2, 2, NULL},
                           TD_SAMPLES_END},
 };
 
-// ---- flip ----
+// ---- atleast_1d, atleast_2d, atleast_3d ----
 
-static int flip_infer(td_infer *infer) {
-  bool named[TD_RANK_MAX];
+static int atleast_infer(td_infer *infer, int before, int rank) { // new axes stand before the first, then at the end
+  const td_meta *in = &infer->in[0];
+  td_meta *out = &infer->out[0];
+  int front = in->rank < rank && in->rank <= before ? before + 1 - in->rank : 0;
+  if (front > rank - in->rank) front = rank - in->rank;
   keep(infer);
-  return td_infer_axes(infer, &infer->args[0], infer->in[0].rank, named);
-}
-
-static td_tensor *flip_view(td_context *context, td_tensor *in, const td_infer *infer) {
-  const td_arg *axes = &infer->args[0];
-  int64_t strides[TD_RANK_MAX] = {0}, offset = 0;
-  for (int i = 0; i < in->rank; i++) {
-    bool named = !axes->given;
-    for (int j = 0; j < axes->count; j++) named |= axes->ints[j] == i || axes->ints[j] == i - in->rank;
-    strides[i] = named ? -in->strides[i] : in->strides[i];
-    if (named && in->size) offset += (in->shape[i] - 1) * in->strides[i];
-  }
-  return td_tensor_view(context, in, in->rank, in->shape, strides, offset);
-}
-
-static int flip_vjp(td_rule *rule) {
-  rule->din[0] = td_flip(&rule->scope, rule->cotangent[0], &rule->args[0]);
+  if (in->rank >= rank) return TD_OK;
+  for (int i = 0; i < rank; i++) out->shape[i] = i < front || i >= front + in->rank ? 1 : in->shape[i - front];
+  out->rank = (uint8_t)rank;
   return TD_OK;
 }
 
-static const td_op flip = {
-    .name = "flip",
-    .params = {TD_X, {.name = "axis", .kind = TD_PARAM_AXES}},
-    .kind = TD_KIND_VIEW,
-    .flags = TD_LINEAR,
-    .method = true,
-    .infer = flip_infer,
-    .view = flip_view,
-    .vjp = flip_vjp,
-    .doc = "The elements in reversed order along axis; along all axes when None. No copy.\n"
-           "Gradient: the cotangent, reversed likewise.",
-    .example = "flip(tensor([1, 2, 3])).tolist()  # [3, 2, 1]",
-    .samples =
-        TD_SAMPLES{
-            {"2,3", NULL, -2, 2, NULL}, {"2,3", "axis=-1", -2, 2, NULL}, {"0,3", NULL, -2, 2, NULL}, TD_SAMPLES_END},
-};
+static int atleast_1d_infer(td_infer *infer) { return atleast_infer(infer, 0, 1); }
+static int atleast_2d_infer(td_infer *infer) { return atleast_infer(infer, 1, 2); }
+static int atleast_3d_infer(td_infer *infer) { return atleast_infer(infer, 1, 3); }
+
+#define ATLEAST(NAME, WORDS, EXAMPLE)                                                                       \
+  static const td_op NAME = {                                                                               \
+      .name = #NAME,                                                                                        \
+      .params = {TD_X},                                                                                     \
+      .kind = TD_KIND_VIEW,                                                                                 \
+      .flags = TD_LINEAR,                                                                                   \
+      .infer = NAME##_infer,                                                                                \
+      .view = reshape_view,                                                                                 \
+      .vjp = reshape_back_vjp,                                                                              \
+      .doc = "x with axes of size 1 added " WORDS ", as in NumPy.\nGradient: the cotangent, reshaped back.", \
+      .example = EXAMPLE,                                                                                   \
+      .samples = TD_SAMPLES{{"-", NULL, -2, 2, NULL},                                                       \
+                            {"3", NULL, -2, 2, NULL},                                                       \
+                            {"2,3", NULL, -2, 2, NULL},                                                     \
+                            {"2,1,3,2", NULL, -2, 2, NULL},                                                 \
+                            TD_SAMPLES_END},                                                                \
+  };
+ATLEAST(atleast_1d, "until it has 1", "atleast_1d(3.5).shape  # (1,)")
+ATLEAST(atleast_2d, "in front until it has 2", "atleast_2d(zeros(3)).shape  # (1, 3)")
+ATLEAST(atleast_3d, "until it has 3: n becomes 1 x n x 1, m x n becomes m x n x 1",
+        "atleast_3d(zeros((2, 3))).shape  # (2, 3, 1)")
 
 // ---- builders ----
 
@@ -454,21 +339,11 @@ td_tensor *td_reshape(td_scope *s, td_tensor *x, int rank, const int64_t *shape)
   return td_scope_apply(s, &reshape, args, 1, x);
 }
 
-td_tensor *td_permute(td_scope *s, td_tensor *x, const int *axes) {
-  td_arg args[1] = {{.given = 1, .count = x ? x->rank : 0}};
-  for (int i = 0; i < args[0].count; i++) args[0].ints[i] = axes[i];
-  return td_scope_apply(s, &transpose, args, 1, x);
-}
-
-td_tensor *td_swap_last(td_scope *s, td_tensor *x) { return swap_axes(s, x, -1, -2); }
-
 td_tensor *td_broadcast_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape) {
   if (x && td_shape_equal(x->rank, x->shape, rank, shape)) return x;
   const td_arg args[] = {td_ints_arg(rank, shape)};
   return td_scope_apply(s, &broadcast_to, args, 1, x);
 }
-
-td_tensor *td_flip(td_scope *s, td_tensor *x, const td_arg *axes) { return td_scope_apply(s, &flip, axes, 1, x); }
 
 td_tensor *td_expand_axes(td_scope *s, td_tensor *x, const td_arg *axes, int rank) {
   int64_t shape[TD_RANK_MAX];
@@ -480,5 +355,5 @@ td_tensor *td_expand_axes(td_scope *s, td_tensor *x, const td_arg *axes, int ran
   return td_reshape(s, x, rank, shape);
 }
 
-const td_op *const td_family_shape[] = {&reshape, &flatten,      &transpose, &swapaxes, &expand_dims,
-                                        &squeeze, &broadcast_to, &flip,      NULL};
+const td_op *const td_family_shape[] = {&reshape,    &flatten,    &expand_dims, &squeeze, &broadcast_to,
+                                        &atleast_1d, &atleast_2d, &atleast_3d,  NULL};

@@ -87,6 +87,32 @@ void td_elements_place(char *out, const int64_t *out_strides, const char *data, 
   }
 }
 
+typedef struct move {
+  char *out;
+  const char *data;
+  const int64_t *out_strides, *strides, *shape;
+  int bytes, rank, axis; // axis that is cut
+} move;
+
+static void move_part(void *argument, int64_t first, int64_t last) {
+  const move *m = argument;
+  int64_t shape[TD_RANK_MAX];
+  memcpy(shape, m->shape, (size_t)m->rank * sizeof *shape);
+  shape[m->axis] = last - first;
+  td_elements_place(m->out + first * m->out_strides[m->axis] * m->bytes, m->out_strides,
+                    m->data + first * m->strides[m->axis] * m->bytes, m->strides, m->bytes, m->rank, shape);
+}
+
+void td_elements_move(td_pool *pool, char *out, const int64_t *out_strides, const char *data, const int64_t *strides,
+                      int bytes, int rank, const int64_t *shape) {
+  move m = {out, data, out_strides, strides, shape, bytes, rank, 0};
+  int64_t size = td_shape_size(rank, shape);
+  if (size <= 0) return;
+  while (m.axis < rank - 1 && shape[m.axis] == 1) m.axis++;
+  if (!rank) td_elements_place(out, out_strides, data, strides, bytes, rank, shape);
+  else td_ranges_run(pool, shape[m.axis], size / shape[m.axis], move_part, &m);
+}
+
 static void contiguous_strides(int rank, const int64_t *shape, int64_t *strides) {
   int64_t stride = 1;
   for (int i = rank; i-- > 0;) {

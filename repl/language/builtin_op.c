@@ -34,6 +34,10 @@ static bool fail_signature(td_interpreter *I, const td_op *op, const char *probl
 
 // ---- which argument belongs to which row ----
 
+static bool is_list(const td_param *param) {
+  return param->kind == TD_PARAM_TENSORS || param->kind == TD_PARAM_TENSORS_SPREAD;
+}
+
 static int row_count(const binding *b) { return b->tensor_params + b->arg_count; }
 
 // dim and keepdim are PyTorch's words for axis and keepdims; input names the first tensor.
@@ -42,7 +46,7 @@ static bool names_row(const td_param *param, int row, const char *keyword) {
   if (strcmp(keyword, "dim") == 0) return strcmp(param->name, "axis") == 0 || strcmp(param->name, "axes") == 0;
   if (strcmp(keyword, "axis") == 0) return strcmp(param->name, "axes") == 0;
   if (strcmp(keyword, "keepdim") == 0) return strcmp(param->name, "keepdims") == 0;
-  if (strcmp(keyword, "input") == 0) return row == 0 && param->kind != TD_PARAM_TENSORS;
+  if (strcmp(keyword, "input") == 0) return row == 0 && !is_list(param);
   if (strcmp(keyword, "correction") == 0) return strcmp(param->name, "ddof") == 0;
   return false;
 }
@@ -74,14 +78,28 @@ static bool takes_many(const td_param *param) {
 }
 
 // x.reshape(2, 3), zeros(2, 3): where no int can follow a shape (it is the last parameter, or a dtype comes next),
-// ints may be written without a tuple. How many positional arguments from position on are gathered so; 0: none.
+// ints may be written without a tuple; and so may tensors: meshgrid(x, y). How many positional arguments from position
+// on are gathered so; 0: none.
 static int gathered_count(const binding *b, int position, const td_value *values, int count) {
+  if (position < row_count(b) && b->op->params[position].kind == TD_PARAM_TENSORS_SPREAD)
+    return td_is_tensor_like(values[0]) || count > 1 ? count : 0;
   if (position >= row_count(b) || !takes_many(&b->op->params[position])) return 0;
   uint8_t next = position + 1 < row_count(b) ? b->op->params[position + 1].kind : TD_PARAM_END;
   if (next != TD_PARAM_END && next != TD_PARAM_DTYPE) return 0;
   int ints = 0;
   while (ints < count && values[ints].tag == TD_TAG_INT) ints++;
   return ints > 1 ? ints : 0;
+}
+
+// PyTorch writes the axis before the index, gather(x, 1, index): an int where an index is due and a tensor or a list
+// comes next. The row that it belongs to; 0: it stands where it belongs.
+static int axis_row(const binding *b, int position, const td_value *values, int count) {
+  if (position >= b->tensor_params || b->op->params[position].kind != TD_PARAM_INDEX) return 0;
+  if (count < 2 || values[0].tag != TD_TAG_INT || !(td_is_tensor_like(values[1]) || td_is(values[1], &td_list_type)))
+    return 0;
+  int row = b->tensor_params;
+  while (row < row_count(b) && b->op->params[row].kind != TD_PARAM_AXIS) row++;
+  return row < row_count(b) && td_is_nil(b->given[row]) ? row : 0;
 }
 
 static bool place_arguments(td_interpreter *I, binding *b, td_value self, const td_arguments *arguments,
@@ -99,6 +117,13 @@ static bool place_arguments(td_interpreter *I, binding *b, td_value self, const 
       first += count - 1;
       continue;
     }
+    int moved = axis_row(b, row, arguments->values + first, arguments->count - first);
+    if (moved) {
+      b->given[moved] = arguments->values[first];
+      row--;
+      continue;
+    }
+    while (row < row_count(b) && !td_is_nil(b->given[row])) row++;
     if (row == row_count(b)) {
       char problem[160];
       snprintf(problem, sizeof problem, "takes at most %d arguments, %d were given", row_count(b), total);
@@ -115,7 +140,7 @@ static bool place_arguments(td_interpreter *I, binding *b, td_value self, const 
 static int common_dtype(const binding *b) {
   int common = -1;
   for (int i = 0; i < b->tensor_params; i++) {
-    const td_tensor *t = td_tensor_of(b->given[i]);
+    const td_tensor *t = b->op->params[i].kind == TD_PARAM_INDEX ? NULL : td_tensor_of(b->given[i]);
     if (t) common = common < 0 ? t->dtype : td_dtype_promote((uint8_t)common, t->dtype);
   }
   return common;
@@ -155,8 +180,13 @@ static bool bind_tensor_list(td_interpreter *I, binding *b) {
   return ok;
 }
 
+static td_tensor *index_to_tensor(td_interpreter *I, td_value v) { // an empty list has no dtype of its own
+  td_tensor *t = td_to_tensor(I, v, -1);
+  return t && !t->size && !td_is_tensor_like(v) ? td_cast_to(I, t, TD_INT64) : t;
+}
+
 static bool bind_tensors(td_interpreter *I, binding *b) {
-  if (b->tensor_params && b->op->params[0].kind == TD_PARAM_TENSORS) return bind_tensor_list(I, b);
+  if (b->tensor_params && is_list(&b->op->params[0])) return bind_tensor_list(I, b);
   int like = common_dtype(b);
   for (int i = 0; i < b->tensor_params; i++) {
     td_value v = b->given[i];
@@ -170,7 +200,7 @@ static bool bind_tensors(td_interpreter *I, binding *b) {
       snprintf(problem, sizeof problem, "missing argument '%s'", b->op->params[i].name);
       return fail_signature(I, b->op, problem);
     }
-    td_tensor *t = td_to_tensor(I, v, like);
+    td_tensor *t = b->op->params[i].kind == TD_PARAM_INDEX ? index_to_tensor(I, v) : td_to_tensor(I, v, like);
     if (!t) return fail_argument(I, b->op, i, "a tensor or a number", v);
     b->in[b->in_count++] = t;
   }

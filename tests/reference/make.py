@@ -253,11 +253,11 @@ simple(
     matmul=torch.matmul,
     reshape=lambda x, shape: x.reshape(shape),
     flatten=lambda x, start_dim=0, end_dim=-1: torch.flatten(x, start_dim, end_dim),
-    transpose=lambda x, axes=None: x.permute(axes if axes is not None else tuple(reversed(range(x.dim())))),
-    swapaxes=lambda x, axis0, axis1: torch.swapaxes(x, axis0, axis1),
     squeeze=lambda x, axis=None: torch.squeeze(x) if axis is None else torch.squeeze(x, axes_of(x, axis)),
-    broadcast_to=lambda x, shape: torch.broadcast_to(x, shape),
-    flip=lambda x, axis=None: torch.flip(x, axes_of(x, axis)),
+    broadcast_to=lambda x, shape: x.expand(shape),
+    atleast_1d=torch.atleast_1d,
+    atleast_2d=torch.atleast_2d,
+    atleast_3d=torch.atleast_3d,
     concat=lambda *tensors, axis=0: torch.cat(tensors, axis),
     stack=lambda *tensors, axis=0: torch.stack(tensors, axis),
     tril=lambda x, k=0: torch.tril(x, k),
@@ -271,6 +271,29 @@ def expand_dims(x, axis):
     for a in sorted(a % (x.dim() + len(axes)) for a in axes):
         x = x.unsqueeze(a)
     return x
+
+
+simple(
+    transpose=lambda x, axes=None: x.permute(axes if axes is not None else tuple(reversed(range(x.dim())))),
+    swapaxes=torch.swapaxes,
+    moveaxis=torch.moveaxis,
+    flip=lambda x, axis=None: torch.flip(x, axes_of(x, axis)),
+    flipud=torch.flipud,
+    fliplr=torch.fliplr,
+    rot90=lambda x, k=1, axes=(0, 1): torch.rot90(x, k, axes),
+    split=lambda x, sizes, axis=0: torch.split(x, sizes.tolist(), axis),
+    chunk=lambda x, chunks, axis=0: torch.chunk(x, chunks, axis),
+    array_split=lambda x, sections, axis=0: torch.tensor_split(x, sections.cpu(), axis),
+    unstack=lambda x, axis=0: torch.unbind(x, axis),
+    broadcast_tensors=torch.broadcast_tensors,
+    meshgrid=lambda *tensors, indexing="xy": torch.meshgrid(*tensors, indexing=indexing),
+)
+
+
+@op
+def roll(x, shift, axis=None):
+    places = numpy.roll(numpy.arange(x.numel()).reshape(x.shape), shift, axis)
+    return x.flatten()[torch.from_numpy(places).flatten()].reshape(x.shape)
 
 
 @op
