@@ -10,7 +10,8 @@
 #define TD_ERRORS(X)                                                                                                   \
   X(SHAPE, "ValueError") X(DTYPE, "TypeError") X(INDEX, "IndexError") X(VALUE, "ValueError") X(TYPE, "TypeError")       \
   X(MEMORY, "MemoryError") X(FILE, "OSError") X(INTERRUPT, "KeyboardInterrupt") X(GRADIENT, "GradientError")            \
-  X(STATE, "RuntimeError") X(OVERFLOW, "OverflowError") X(ZERO_DIVISION, "ZeroDivisionError") X(INTERNAL, "SystemError")
+  X(STATE, "RuntimeError") X(OVERFLOW, "OverflowError") X(ZERO_DIVISION, "ZeroDivisionError") X(INTERNAL, "SystemError")          \
+  X(CALLBACK, "RuntimeError") /* a function of the caller's failed, and the caller knows why */
 
 enum td_code {
   TD_OK = 0,

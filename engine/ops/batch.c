@@ -11,7 +11,7 @@
 typedef struct batched_storage { // of a batched tensor: no elements, but the tensor that has them
   td_storage storage;
   td_tensor *physical;
-  uint64_t id;                   // of its batch
+  uint64_t id; // of its batch
   int level;
 } batched_storage;
 
@@ -19,9 +19,7 @@ static batched_storage *batched_of(const td_tensor *t) {
   return t && t->flags & TD_TENSOR_BATCHED ? (batched_storage *)t->storage->owner : NULL;
 }
 
-static void release_storage(td_storage *storage) {
-  td_tensor_unref(((batched_storage *)storage->owner)->physical);
-}
+static void release_storage(td_storage *storage) { td_tensor_unref(((batched_storage *)storage->owner)->physical); }
 
 int td_batch_level(const td_tensor *t) {
   const batched_storage *s = batched_of(t);
@@ -59,7 +57,8 @@ td_tensor *td_batch_wrap(td_context *context, td_tensor *t) { return wrap(contex
 // A reshape that adds axes.
 static td_tensor *raised(td_scope *s, td_tensor *t, int rank, const int64_t *shape) {
   if (rank <= TD_RANK_MAX) return td_reshape(s, t, rank, shape);
-  td_error_set(s->context, TD_ERROR_SHAPE, "vmap: the examples need rank %d, and tensors have at most %d", rank, TD_RANK_MAX);
+  td_error_set(s->context, TD_ERROR_SHAPE, "vmap: the examples need rank %d, and tensors have at most %d", rank,
+               TD_RANK_MAX);
   s->failed = true;
   return NULL;
 }
@@ -115,7 +114,8 @@ static void all_axes(td_arg *arg, int rank) { // from the end
   for (int i = 0; i < rank; i++) arg->ints[i] = i - rank;
 }
 
-static int shift_args(td_batching *b, int rank) { // axes counted from the end of rank axes; shapes begin with the examples
+static int shift_args(td_batching *b,
+                      int rank) { // axes counted from the end of rank axes; shapes begin with the examples
   const td_param *params = b->op->params + td_op_tensor_params(b->op);
   for (int k = 0; k < td_op_arg_count(b->op); k++) {
     td_arg *arg = &b->args[k];
@@ -230,7 +230,8 @@ static int refuse_unlike(td_context *context, const td_op *op) {
 
 static int run_each(td_batching *b, td_tensor **out, int *out_count) {
   td_context *context = b->scope.context;
-  if (!b->size) return td_error_set(context, TD_ERROR_VALUE, "vmap: %s has no rule for a batch of 0 examples", b->op->name);
+  if (!b->size)
+    return td_error_set(context, TD_ERROR_VALUE, "vmap: %s has no rule for a batch of 0 examples", b->op->name);
   int most = b->op->outputs == TD_MANY ? TD_OUTPUT_MAX : b->op->outputs ? b->op->outputs : 1;
   td_tensor **parts = td_memory_new((size_t)(b->size * most) * sizeof *parts);
   if (!parts) return td_error_memory(context, "vmap", b->size * most * (int64_t)sizeof *parts);
@@ -238,7 +239,8 @@ static int run_each(td_batching *b, td_tensor **out, int *out_count) {
   for (int k = 0; k < *out_count && !code; k++) {
     td_tensor **row = parts + k * b->size;
     for (int64_t n = 1; n < b->size && !code; n++)
-      if (!td_shape_equal(row[0]->rank, row[0]->shape, row[n]->rank, row[n]->shape)) code = refuse_unlike(context, b->op);
+      if (!td_shape_equal(row[0]->rank, row[0]->shape, row[n]->rank, row[n]->shape))
+        code = refuse_unlike(context, b->op);
     if (code) break;
     out[k] = stacked(&b->scope, row, b->size);
     if (!out[k]) code = context->error.code;

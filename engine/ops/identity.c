@@ -1,5 +1,5 @@
-// Ops that give their input back under a record of their own. identity parts a value from its history's name: what is
-// watched at it is not watched at the value itself, so that derivatives within derivatives don't mix up their variables.
+// An op that gives its input back under a record of its own: what is watched at the copy is not watched at the value
+// itself, so that derivatives within derivatives don't mix up their variables.
 #include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
@@ -19,7 +19,8 @@ static int same_vjp(td_rule *rule) {
   return TD_OK;
 }
 
-static const td_sample any_samples[] = {{.shapes = "2,3", .low = -2, .high = 2}, {.shapes = "-", .low = -2, .high = 2}, TD_SAMPLES_END};
+static const td_sample any_samples[] = {
+    {.shapes = "2,3", .low = -2, .high = 2}, {.shapes = "-", .low = -2, .high = 2}, TD_SAMPLES_END};
 
 static const td_op identity = {
     .name = "same",

@@ -2,6 +2,7 @@
 // inputs are the same and the cotangents. Each level compares its gradient with differences of its own function.
 #include "engine/tape/check.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "engine/base/memory.h"
 #include "engine/base/random.h"
@@ -14,7 +15,6 @@ typedef struct level {
   int order, left; // this one, and how many from here on
   double eps, tolerance;
   uint64_t counter; // random state that each call starts from
-  td_text *report;
 } level;
 
 typedef struct outputs {
@@ -117,7 +117,10 @@ static int differ(td_context *context, const level *l, int k, int64_t element, d
   td_error_set(context, TD_ERROR_GRADIENT,
                "gradcheck: %s, order %d: in input %d, element %lld, the gradient is %.12g and the difference %.12g",
                l->name, l->order, k, (long long)element, gradient, difference);
-  if (l->report) td_text_add(l->report, context->error.message);
+  td_error_hint(context,
+                "eps is %g: a larger one if the numbers agree in their first digits, a smaller one if the "
+                "function bends within it",
+                l->eps);
   return TD_ERROR_GRADIENT;
 }
 
@@ -188,6 +191,100 @@ static int check(td_context *context, level *l, td_tensor *const *in) {
   return code;
 }
 
+// ---- which op is at fault ----
+
+enum { CALLS_MAX = 4096 };
+
+typedef struct made { // a call of an op that the function made
+  const td_op *op;
+  td_arg args[TD_PARAM_MAX];
+  td_tensor *in[TD_INPUT_MAX];
+  int in_count;
+  td_place place;
+} made;
+
+typedef struct spy { // stands in for the recorder while the function runs once more
+  td_recorder recorder;
+  made *calls;
+  int count, capacity;
+} spy;
+
+static int note_call(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
+                     td_tensor **out, int out_count) {
+  (void)out, (void)out_count;
+  spy *s = (spy *)context->recorder;
+  if (s->count == CALLS_MAX) return TD_OK;
+  if (s->count == s->capacity) {
+    int capacity = s->capacity ? 2 * s->capacity : 16;
+    made *grown = td_memory_resize(s->calls, (size_t)capacity * sizeof *grown);
+    if (!grown) return TD_OK; // the answer is less exact then
+    s->calls = grown;
+    s->capacity = capacity;
+  }
+  made *m = &s->calls[s->count++];
+  m->op = op;
+  m->in_count = in_count;
+  m->place = context->place;
+  memcpy(m->args, args, (size_t)td_op_arg_count(op) * sizeof *args);
+  for (int i = 0; i < in_count; i++) m->in[i] = td_tensor_ref(in[i]);
+  return TD_OK;
+}
+
+static int apply_made(td_context *context, void *argument, td_tensor *const *in, int in_count, td_tensor **out,
+                      int *out_count) {
+  const made *m = argument;
+  int code = td_op_apply(context, m->op, in, in_count, m->args, out);
+  if (!code) *out_count = td_op_outputs(m->op, out);
+  return code;
+}
+
+static bool is_given(const made *m) { return !td_op_find(m->op->name); } // its derivative is the caller's
+
+static void blame_given(td_context *context, const td_error *found, const made *m) {
+  char line[80];
+  td_place_describe(context, m->place, line, sizeof line);
+  td_error_set(context, found->code, "%.300s; all other ops agree, so it is %s at %s", found->message, m->op->name,
+               line);
+  td_error_hint(context, "%s", found->hint);
+}
+
+// Checks one call by itself. True: it is at fault, and the error says so.
+static bool is_wrong(td_context *context, const level *l, const made *m) {
+  char line[80], name[160];
+  td_place_describe(context, m->place, line, sizeof line);
+  snprintf(name, sizeof name, "%s at %s", m->op->name, line);
+  for (int i = 0; i < m->in_count; i++)
+    if (is_float(m->in[i]) && m->in[i]->dtype != TD_FLOAT64) return false;
+  return m->op->vjp && td_gradient_check(context, name, apply_made, (void *)m, m->in, m->in_count, l->eps, l->tolerance,
+                                         l->left, NULL) == TD_ERROR_GRADIENT;
+}
+
+// A function of many ops disagrees: finds the op, if it is one op's rule. Else the error stays as it is.
+static void blame(td_context *context, const level *l, td_tensor *const *in) {
+  static _Thread_local bool blaming;
+  const td_recorder *recorder = context->recorder;
+  td_error error = context->error;
+  outputs y;
+  spy s = {.recorder = {.record = note_call}};
+  if (blaming) return;
+  blaming = true;
+  context->recorder = &s.recorder;
+  if (call(context, l, in, &y) == TD_OK) drop(&y);
+  context->recorder = recorder;
+  const made *given = NULL;
+  bool found = false;
+  for (int n = 0; n < s.count && !found; n++) {
+    if (is_given(&s.calls[n])) given = &s.calls[n];
+    else found = is_wrong(context, l, &s.calls[n]);
+  }
+  if (!found) context->error = error;
+  if (!found && given) blame_given(context, &error, given);
+  for (int n = 0; n < s.count; n++)
+    for (int i = 0; i < s.calls[n].in_count; i++) td_tensor_unref(s.calls[n].in[i]);
+  td_memory_free(s.calls);
+  blaming = false;
+}
+
 int td_gradient_check(td_context *context, const char *name, td_check_function *f, void *argument, td_tensor *const *in,
                       int in_count, double eps, double tolerance, int order, td_text *report) {
   td_tensor *own[TD_CHECK_MAX] = {0};
@@ -202,8 +299,12 @@ int td_gradient_check(td_context *context, const char *name, td_check_function *
       code = context->error.code; // watched, so not the caller's
   }
   uint64_t counter = context->counter;
-  level first = {name, f, argument, in_count, 1, order, eps, tolerance, counter, report};
+  level first = {name, f, argument, in_count, 1, order, eps, tolerance, counter};
   if (!code && order > 0) code = check(context, &first, own);
+  if (code == TD_ERROR_GRADIENT) {
+    blame(context, &first, own);
+    if (report) td_text_add(report, context->error.message);
+  }
   context->counter = counter;
   for (int i = 0; i < in_count; i++) td_tensor_unref(own[i]);
   return code;

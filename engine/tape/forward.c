@@ -3,7 +3,7 @@
 //  1. jvp, where the row has one;
 //  2. an elementwise op's vjp, whose Jacobian is diagonal, with each tangent in the place of the cotangent;
 //  3. an op that is linear, in all its inputs or in each one, applied to the tangents;
-//  4. else the transposed vjp: vjp is linear in the cotangent u, so the gradient of <vjp(u), tangent> in u is the answer.
+//  4. else the transposed vjp: vjp is linear in the cotangent u, so the gradient of <vjp(u), tangent> in u is it.
 // All of them are made of ops, so an outer tape records them, and forward and reverse mode nest in any order. They read
 // what the row's saves names, as backward does, so one tape serves both.
 #include <string.h>
@@ -63,7 +63,8 @@ static int push_linear(td_rule *rule) {
   td_tensor *in[TD_INPUT_MAX];
   for (int i = 0; i < rule->in_count; i++) {
     in[i] = rule->tangent[i];
-    if (!in[i]) in[i] = is_floating(&rule->in_meta[i]) ? td_scope_filled(&rule->scope, 0, &rule->in_meta[i]) : rule->in[i];
+    if (!in[i])
+      in[i] = is_floating(&rule->in_meta[i]) ? td_scope_filled(&rule->scope, 0, &rule->in_meta[i]) : rule->in[i];
     if (!in[i]) return rule->scope.context->error.code;
   }
   return apply_to(rule, in);
@@ -131,8 +132,7 @@ static int push_transposed(td_rule *rule) {
   if (!code) code = watch_cotangents(rule, tape, sources, &source_count);
   if (!code) code = pull_all(rule, pulled, weights, &pulled_count);
   td_tape_close(context, tape);
-  if (!code)
-    code = td_tape_gradient(context, tape, pulled, pulled_count, weights, sources, source_count, false, out);
+  if (!code) code = td_tape_gradient(context, tape, pulled, pulled_count, weights, sources, source_count, false, out);
   for (int k = 0; k < rule->out_count && !code; k++) {
     if (!rule->cotangent[k]) continue;
     td_tensor *t = out[next++];
@@ -153,19 +153,19 @@ static int push(td_rule *rule) {
 
 // ---- the sweep ----
 
-typedef struct step {      // a record that some tangent may reach
-  td_record *record;       // counted
-  uint32_t slot, edge;     // of its first output, of its first input
+typedef struct step { // a record that some tangent may reach
+  td_record *record; // counted
+  uint32_t slot, edge; // of its first output, of its first input
 } step;
 
 typedef struct sweep {
   td_context *context;
   step *steps;
   int64_t step_count;
-  uint32_t *edges;         // where each input's tangent stands, or TD_NO_SLOT
-  td_tensor **tangents;    // by slot; owned; NULL: zero
+  uint32_t *edges; // where each input's tangent stands, or TD_NO_SLOT
+  td_tensor **tangents; // by slot; owned; NULL: zero
   uint32_t slot_count;
-  uint32_t *slots;         // while the plan is made: by index of a leaf, then of a record; TD_NO_SLOT: no tangent
+  uint32_t *slots; // while the plan is made: by index of a leaf, then of a record; TD_NO_SLOT: no tangent
 } sweep;
 
 static void sweep_close(sweep *w) {
@@ -198,8 +198,7 @@ static void plan_record(sweep *w, td_record *record, int64_t index, uint64_t sta
 }
 
 static bool is_source(const td_record *leaf, const td_source *source) {
-  return source->variable ? leaf->variable == source->variable->id
-                          : source->tensor->origin == &leaf->origin;
+  return source->variable ? leaf->variable == source->variable->id : source->tensor->origin == &leaf->origin;
 }
 
 // A slot for each leaf that is a source, in the order of leaves; then for what they lead to.
@@ -285,13 +284,16 @@ static int run_steps(sweep *w) {
   td_context *context = w->context;
   td_place place = context->place;
   td_rule rule;
+  td_region *region = NULL;
   int code = TD_OK;
   for (int64_t n = 0; n < w->step_count && !code; n++) {
     context->place = w->steps[n].record->place;
     if (atomic_load_explicit(&context->interrupt, memory_order_relaxed))
       code = td_error_set(context, TD_ERROR_INTERRUPT, "interrupted in the forward derivative");
-    else code = run_step(w, &rule, &w->steps[n]);
+    else code = td_region_move(context, w->steps[n].record->region, &region);
+    if (!code) code = run_step(w, &rule, &w->steps[n]);
   }
+  td_region_move(context, NULL, &region);
   context->place = place;
   return code;
 }

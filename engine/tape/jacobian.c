@@ -14,10 +14,10 @@ typedef struct jacobian {
   td_tensor *target;
   const td_source *sources;
   int source_count;
-  bool per_example;      // axis 0 of target and sources are examples that don't depend on each other
-  int64_t rows;          // elements of the target, or of one example's
-  td_scope scope;        // owns the parts
-  td_tensor **parts;     // source_count rows of chunk_count
+  bool per_example; // axis 0 of target and sources are examples that don't depend on each other
+  int64_t rows; // elements of the target, or of one example's
+  td_scope scope; // owns the parts
+  td_tensor **parts; // source_count rows of chunk_count
   int64_t chunk, chunk_count;
 } jacobian;
 
@@ -30,7 +30,8 @@ static td_tensor *cotangents(const jacobian *j, int64_t first, int64_t count) {
   td_context *context = j->context;
   int64_t shape[TD_RANK_MAX + 1] = {count}, examples = j->per_example ? j->target->shape[0] : 1;
   if (j->target->rank == TD_RANK_MAX) {
-    td_error_set(context, TD_ERROR_SHAPE, "jacobian: the target has rank %d, at most %d fit", TD_RANK_MAX, TD_RANK_MAX - 1);
+    td_error_set(context, TD_ERROR_SHAPE, "jacobian: the target has rank %d, at most %d fit", TD_RANK_MAX,
+                 TD_RANK_MAX - 1);
     return NULL;
   }
   memcpy(shape + 1, j->target->shape, (size_t)j->target->rank * sizeof *shape);
@@ -78,7 +79,8 @@ static td_tensor *joined(jacobian *j, td_tensor **parts) { // [rows, source's sh
   while (count > 1) {
     int64_t groups = 0;
     for (int64_t i = 0; i < count; i += TD_INPUT_MAX, groups++)
-      parts[groups] = td_concat_all(&j->scope, parts + i, count - i < TD_INPUT_MAX ? (int)(count - i) : TD_INPUT_MAX, 0);
+      parts[groups] =
+          td_concat_all(&j->scope, parts + i, count - i < TD_INPUT_MAX ? (int)(count - i) : TD_INPUT_MAX, 0);
     count = groups;
   }
   return parts[0];
@@ -132,7 +134,8 @@ static int check(jacobian *j) {
     const td_tensor *source = value_of(&j->sources[i]);
     if (target->rank && source->rank && target->shape[0] == source->shape[0]) continue;
     td_meta metas[2] = {td_tensor_meta(target), td_tensor_meta(source)};
-    td_error_set(j->context, TD_ERROR_SHAPE, "batch_jacobian: target and source need the same number of examples in axis 0");
+    td_error_set(j->context, TD_ERROR_SHAPE,
+                 "batch_jacobian: target and source need the same number of examples in axis 0");
     td_error_operand(j->context, "target", 0, &metas[0]);
     td_error_operand(j->context, "source", 1, &metas[1]);
     return TD_ERROR_SHAPE;
@@ -145,7 +148,8 @@ static int run(jacobian *j, void (*progress)(void *, int64_t, int64_t), void *ow
   int code = TD_OK;
   if (!persistent) td_tape_close(j->context, j->tape);
   for (int64_t n = 0; n < j->chunk_count && !code; n++) {
-    j->tape->persistent = persistent || n + 1 < j->chunk_count; // the last pass of a tape for one use gives its records up
+    j->tape->persistent =
+        persistent || n + 1 < j->chunk_count; // the last pass of a tape for one use gives its records up
     code = run_chunk(j, n);
     if (progress) progress(owner, n + 1, j->chunk_count);
   }

@@ -353,19 +353,24 @@ int td_pass_run(td_pass *pass) {
   td_context *context = pass->context;
   td_place place = context->place;
   td_rule rule;
+  td_region *region = NULL; // that is filled now
   int code = TD_OK;
   while (pass->ran < pass->node_count && !code) {
     const td_node *node = &pass->nodes[pass->ran];
     context->place = node->record->place;
     if (atomic_load_explicit(&context->interrupt, memory_order_relaxed))
       code = td_error_set(context, TD_ERROR_INTERRUPT, "interrupted in the gradient");
-    else if (has_cotangent(pass, node) && leads_on(pass, node)) code = run_rule(pass, &rule, node);
+    else if (has_cotangent(pass, node) && leads_on(pass, node)) {
+      code = td_region_move(context, node->record->region, &region);
+      if (!code) code = run_rule(pass, &rule, node);
+    }
     if (code) break;
     drop_cotangents(pass, node);
     pass->ran++;
     if (pass->done) pass->done(node->record);
     td_origin_unref(&node->record->origin);
   }
+  td_region_move(context, NULL, &region);
   context->place = place;
   return code;
 }

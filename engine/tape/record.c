@@ -15,7 +15,7 @@ enum { CARRIED_TOLD = 3 };
 static _Thread_local td_record *released; // worklist of this thread
 static _Thread_local bool releasing;
 
-static void drop_saved(td_record *record) {
+void td_record_drop_saved(td_record *record) {
   int count = record->in_count + record->out_count;
   for (int i = 0; i < count; i++) {
     td_tensor *saved = record->saved[i];
@@ -51,8 +51,9 @@ static void record_release(td_origin *origin) {
   releasing = true;
   while ((record = released)) {
     released = record->next;
-    drop_saved(record);
+    td_record_drop_saved(record);
     drop_parents(record);
+    if (record->region) td_region_forget(record);
     if (!record->op) forget_grad((td_leaf *)record);
     td_memory_free(record);
   }
@@ -60,7 +61,7 @@ static void record_release(td_origin *origin) {
 }
 
 void td_record_give_up(td_record *record) {
-  if (record->op && --record->keepers == 0) drop_saved(record);
+  if (record->op && --record->keepers == 0) td_record_drop_saved(record);
 }
 
 void td_record_let_go(td_record *record, bool keeps) {
@@ -183,7 +184,7 @@ static td_record *record_new(const td_op *op, int in_count, int out_count, int a
 }
 
 // The outputs saved are views without origin: with it, the record would hold itself.
-static bool save(td_context *context, td_record *record, td_tensor *const *in, td_tensor *const *out) {
+bool td_record_save(td_context *context, td_record *record, td_tensor *const *in, td_tensor *const *out) {
   unsigned saves = record->op->vjp ? record->op->saves : 0;
   if (!saves) return true;
   for (int i = 0; i < record->in_count; i++)
@@ -245,7 +246,7 @@ static int enlist(td_context *context, td_record *record, uint64_t mask) {
 
 // An op may hand out what others hold already; such an output gets a view of its own, since origins belong to one
 // tensor.
-static bool own_output(td_context *context, td_tensor **out) {
+bool td_record_own_output(td_context *context, td_tensor **out) {
   if (!(*out)->origin && atomic_load_explicit(&(*out)->refs, memory_order_relaxed) == 1) return true;
   td_tensor *own = td_tensor_alias(context, *out);
   if (!own) return false;
@@ -284,6 +285,7 @@ static int record_op(td_context *context, const td_op *op, td_tensor *const *in,
                      td_tensor **out, int out_count) {
   td_tapes *tapes = context->tapes;
   uint64_t tracked = 0;
+  if (tapes->replaying) return td_region_replay(context, op, in, in_count, out, out_count);
   for (int i = 0; i < in_count; i++)
     if (in[i] && in[i]->origin) tracked |= in[i]->origin->tapes;
   if (!tracked) return TD_OK;
@@ -300,11 +302,13 @@ static int record_op(td_context *context, const td_op *op, td_tensor *const *in,
   bool done = true;
   for (int i = 0; i < out_count && done; i++) {
     copy_meta(&record->out_meta[i], out[i]);
-    done = own_output(context, &out[i]);
+    done = td_record_own_output(context, &out[i]);
   }
   adopt_parents(record, in, mask);
   if (mask & TD_LOOSE_BIT) note_carried(context, record);
-  done = done && save(context, record, in, out) && enlist(context, record, mask) == TD_OK;
+  if (tapes->region) done = done && td_region_add(context, tapes->region, record) == TD_OK;
+  else done = done && td_record_save(context, record, in, out);
+  done = done && enlist(context, record, mask) == TD_OK;
   if (!done) {
     record_release(&record->origin);
     return context->error.code;

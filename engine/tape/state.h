@@ -35,6 +35,17 @@ typedef struct td_list {  // counted records
   int64_t count, capacity;
 } td_list;
 
+struct td_region {         // a checkpoint (checkpoint.c)
+  int refs;               // one for each record, and while it is made or filled
+  td_rerun rerun;
+  uint64_t counter;       // random state that it started from
+  td_record **records;    // in order; NULL: gone. They hold the region, not the other way round
+  uint32_t count, capacity;
+  int users;              // passes that have filled it
+  uint32_t next;          // of the second run: record that comes next
+  int no_grad;            // depth when that run began
+};
+
 struct td_tape {
   atomic_uint refs;
   bool persistent, watch_accessed;
@@ -56,6 +67,8 @@ typedef struct td_tapes { // context->tapes
   uint64_t recording;     // what records now
   bool loose;             // something required grad once
   int no_grad;            // depth
+  td_region *region;      // that is being made
+  td_region *replaying;   // that is being filled
   td_tape *slots[TD_SLOTS];
   uint8_t depths[TD_SLOTS]; // batches that were open when the tape in that slot was opened
   uint64_t serial, stamp;
@@ -81,6 +94,18 @@ void td_record_give_up(td_record *record);                      // one keeper le
 void td_record_let_go(td_record *record, bool keeps);           // one holder less, and its reference dropped
 void td_record_spend(td_record *record);                        // backward() without retain_graph is done with it
 void td_tape_note(td_tape *tape, const td_note *note);
+bool td_record_save(td_context *context, td_record *record, td_tensor *const *in, td_tensor *const *out);
+bool td_record_own_output(td_context *context, td_tensor **out); // an output that others hold gets a view of its own
+void td_record_drop_saved(td_record *record);
+
+// ---- checkpoints (checkpoint.c) ----
+void td_region_unref(td_region *region);
+int td_region_add(td_context *context, td_region *region, td_record *record);
+void td_region_forget(td_record *record);
+int td_region_replay(td_context *context, const td_op *op, td_tensor *const *in, int in_count, td_tensor **out,
+                     int out_count);
+// A pass goes from one region (NULL: none) to the next one's records: that one is filled, the other emptied.
+int td_region_move(td_context *context, td_region *next, td_region **region);
 
 // ---- one backward pass (pass.c) ----
 typedef struct td_node { // an op that the pass runs

@@ -23,7 +23,7 @@ void td_tapes_update(td_context *context) {
   uint64_t all = (tapes->open & ~tapes->paused) | (tapes->loose ? TD_LOOSE_BIT : 0);
   tapes->recording = tapes->no_grad ? 0 : all & ~tapes->hidden;
   // Paused tapes keep the recorder: it notes where their chains were cut.
-  context->recorder = tapes->open || tapes->recording ? &td_tape_recorder : NULL;
+  context->recorder = tapes->open || tapes->recording || tapes->replaying ? &td_tape_recorder : NULL;
 }
 
 void td_tapes_free(td_context *context) {
@@ -128,6 +128,11 @@ int td_tape_open(td_context *context, td_tape *tape) {
   if (tape->slot >= 0) {
     td_error_set(context, TD_ERROR_STATE, "GradientTape: this tape is recording already");
     td_error_hint(context, "make a second tape for the inner block");
+    return TD_ERROR_STATE;
+  }
+  if (tapes->region || tapes->replaying) {
+    td_error_set(context, TD_ERROR_STATE, "checkpoint: the function opens a tape of its own");
+    td_error_hint(context, "checkpoint the function inside of that tape instead");
     return TD_ERROR_STATE;
   }
   uint64_t vacant = ~tapes->open & TD_TAPE_BITS;
@@ -318,8 +323,8 @@ td_tensor *td_variable_read(td_context *context, td_variable *v) {
   if (!(v->value->flags & TD_TENSOR_FROM_VARIABLE) && !own_value(context, v)) return NULL;
   if (v->requires_grad && !(context->tapes && ((td_tapes *)context->tapes)->loose) && td_tapes_loosen(context))
     return NULL;
-  if (!context->recorder || !td_dtype_is_float(v->value->dtype)) return td_tensor_ref(v->value);
   td_tapes *tapes = context->tapes;
+  if (!context->recorder || tapes->replaying || !td_dtype_is_float(v->value->dtype)) return td_tensor_ref(v->value);
   uint64_t wanted = wanted_by(tapes, v);
   if (tapes->open & ~tapes->recording & ~tapes->hidden) note_read(context, v);
   td_record *leaf = leaf_of(v);

@@ -9,6 +9,8 @@
 
 typedef struct td_tape td_tape;
 
+typedef struct td_region td_region;
+
 typedef struct td_record {
   td_origin origin;             // first member: a tensor's origin is a record
   const td_op *op;              // NULL: a leaf (a watched tensor or a Variable's value)
@@ -26,6 +28,8 @@ typedef struct td_record {
   bool loose;                   // the no-tape mode is one of them
   bool spent;                   // backward() went through it without retain_graph
   uint8_t carried;              // backward passes whose leftovers this place gathered into the value
+  uint32_t region_index;
+  td_region *region;            // checkpoint that it was made in; NULL: none
   uint64_t stamp;               // last pass that visited it, and its index there
   union {
     int64_t index;
@@ -78,6 +82,23 @@ int td_tape_jvp(td_context *context, td_tape *tape, const td_source *sources, td
 int td_tape_jacobian(td_context *context, td_tape *tape, td_tensor *target, const td_source *sources, int source_count,
                      bool per_example, bool unconnected_zero, void (*progress)(void *owner, int64_t done, int64_t total),
                      void *owner, td_tensor **out);
+
+typedef struct td_custom { // a derivative of the caller's
+  // Cotangents of all values to those of the inputs: din gets new references, or NULL for zero. They may be of a shape
+  // that broadcasts from the input's.
+  int (*vjp)(void *owner, td_tensor *const *cotangents, int value_count, td_tensor **din, int in_count);
+  void (*release)(void *owner);
+  void *owner;
+} td_custom;
+// The same values (new references), which depend on in by custom alone. Takes custom's owner over, also on failure.
+int td_tape_custom(td_context *context, const td_custom *custom, td_tensor *const *in, int in_count,
+                   td_tensor *const *values, int value_count, td_tensor **out);
+
+// checkpoint(f): between begin and end ops are recorded, but keep nothing for backward; a pass calls run, which must do
+// the same ops again. begin takes rerun's owner over, also on failure; region is borrowed until end.
+typedef struct td_rerun { int (*run)(void *owner); void (*release)(void *owner); void *owner; } td_rerun;
+int td_region_begin(td_context *context, const td_rerun *rerun, td_region **region);
+void td_region_end(td_context *context, td_region *region);
 
 // PyTorch's habit: accumulates into grad of every tracked leaf Variable (and of tensors marked by
 // td_tensor_require_grad). Works on records of any tape or of the no-tape mode that requires_grad turns on.

@@ -234,6 +234,7 @@ static bool register_random(td_interpreter *I) {
 bool td_tensors_register(td_interpreter *I) {
   return register_ops(I) && register_dtypes(I) && register_random(I) && td_builtin_define_rows(I, td_tensor_builtins) &&
          td_builtin_define_rows(I, td_tape_builtins) && td_builtin_define_rows(I, td_gradient_builtins) &&
-         td_builtin_define_rows(I, td_vmap_builtins) &&
+         td_builtin_define_rows(I, td_vmap_builtins) && td_builtin_define_rows(I, td_custom_builtins) &&
+         td_builtin_define_rows(I, td_check_builtins) &&
          td_builtin_define_rows(I, td_progress_builtins) && td_builtin_define_rows(I, td_optimizer_builtins);
 }

@@ -181,6 +181,10 @@ static enum td_builtin_class class_of_code(int code) {
 td_value td_raise_engine(td_interpreter *I) {
   td_error *error = &I->context->error;
   if (error->code == TD_OK) return td_raise(I, TD_CLASS_SYSTEM_ERROR, "the engine failed without saying why");
+  if (error->code == TD_ERROR_CALLBACK && !td_is_nil(I->raised)) {
+    td_error_clear(I->context);
+    return TD_NIL;
+  }
   if (error->code == TD_ERROR_INTERRUPT) {
     td_error_clear(I->context);
     td_interrupted_slow(I);

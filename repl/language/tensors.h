@@ -19,7 +19,8 @@ typedef struct td_op_value { // an op as a callable: builtin, or method bound to
   td_value self;             // NIL: not bound
 } td_op_value;
 
-extern const td_method td_tape_builtins[], td_gradient_builtins[], td_vmap_builtins[], td_tensor_builtins[], td_progress_builtins[],
+extern const td_method td_tape_builtins[], td_gradient_builtins[], td_vmap_builtins[],
+    td_custom_builtins[], td_check_builtins[], td_tensor_builtins[], td_progress_builtins[],
     td_optimizer_builtins[];
 extern const td_type td_tensor_type, td_variable_type, td_dtype_type, td_tape_type, td_op_type, td_scope_type;
 

@@ -7,24 +7,27 @@
 #include "repl/language/nest.h"
 
 typedef struct mapping {
-  int64_t size;      // examples; -1: not known yet
-  int argument;      // that is being read
-  int64_t axis;      // of the examples in it, or in the result
+  int64_t size; // examples; -1: not known yet
+  int argument; // that is being read
+  int64_t axis; // of the examples in it, or in the result
   td_value *leaves;
   int count;
 } mapping;
 
-// Axis `from` of t moved to place `to`; both may be negative. NULL: error raised.
+static bool check_axis(td_interpreter *I, const td_tensor *t, int64_t axis, const char *what) {
+  if (axis >= -t->rank && axis < t->rank) return true;
+  td_text shape = {0};
+  td_shape_print(&shape, t->rank, t->shape);
+  td_raise(I, TD_CLASS_VALUE_ERROR, "vmap: %s: axis %lld is out of range for shape %s", what, (long long)axis,
+           shape.data ? shape.data : "");
+  td_text_clear(&shape);
+  return false;
+}
+
+// Axis from of t moved to place to; both may be negative. NULL: error raised.
 static td_tensor *move_axis(td_interpreter *I, td_tensor *t, int64_t from, int64_t to, const char *what) {
   int axes[TD_RANK_MAX], used = 0;
-  if (from < -t->rank || from >= t->rank || to < -t->rank || to >= t->rank) {
-    td_text shape = {0};
-    td_shape_print(&shape, t->rank, t->shape);
-    td_raise(I, TD_CLASS_VALUE_ERROR, "vmap: %s: axis %lld is out of range for shape %s", what,
-             (long long)(to ? to : from), shape.data ? shape.data : "");
-    td_text_clear(&shape);
-    return NULL;
-  }
+  if (!check_axis(I, t, from, what) || !check_axis(I, t, to, what)) return NULL;
   int source = (int)(from < 0 ? from + t->rank : from), target = (int)(to < 0 ? to + t->rank : to);
   for (int i = 0; i < t->rank; i++) {
     if (used == source) used++;
@@ -54,9 +57,11 @@ static bool measure(td_interpreter *I, td_value leaf, void *argument) { // finds
     td_raise_hint(I, "in_axes=None hands it over whole, the same for each example");
     return false;
   }
-  int64_t axis = m->axis < 0 ? m->axis + t->rank : m->axis;
-  int64_t size = axis >= 0 && axis < t->rank ? t->shape[axis] : m->size; // a wrong axis is refused when it is moved
-  if (m->size >= 0 && size >= 0 && size != m->size) return refuse_sizes(I, m, size);
+  char what[40];
+  snprintf(what, sizeof what, "argument %d", m->argument);
+  if (!check_axis(I, t, m->axis, what)) return false;
+  int64_t size = t->shape[m->axis < 0 ? m->axis + t->rank : m->axis];
+  if (m->size >= 0 && size != m->size) return refuse_sizes(I, m, size);
   m->size = size;
   return true;
 }
@@ -79,7 +84,8 @@ static bool add_result(td_interpreter *I, td_value leaf, void *argument) {
   bool number = leaf.tag == TD_TAG_INT || leaf.tag == TD_TAG_DOUBLE || leaf.tag == TD_TAG_BOOL;
   if (!td_is_tensor_like(leaf) && !number) {
     if (!td_is_none(leaf))
-      td_raise(I, TD_CLASS_TYPE_ERROR, "vmap: the function returned %s; results are tensors, or lists, tuples and dicts of them",
+      td_raise(I, TD_CLASS_TYPE_ERROR,
+               "vmap: the function returned %s; results are tensors, or lists, tuples and dicts of them",
                td_type_name(I, leaf));
     else m->leaves[m->count++] = TD_NONE;
     return td_is_none(leaf);
@@ -117,7 +123,8 @@ static bool axis_of(td_interpreter *I, td_value axes, int i, int count, td_value
     *axis = td_is(axes, &td_tuple_type) ? td_as_tuple(axes)->items[i] : td_as_list(axes)->items[i];
   }
   if (axis->tag == TD_TAG_INT || td_is_none(*axis)) return true;
-  td_raise(I, TD_CLASS_TYPE_ERROR, "vmap: in_axes must be an int, None or a tuple of them, not %s", td_type_name(I, *axis));
+  td_raise(I, TD_CLASS_TYPE_ERROR, "vmap: in_axes must be an int, None or a tuple of them, not %s",
+           td_type_name(I, *axis));
   return false;
 }
 
@@ -148,7 +155,8 @@ static td_value call_mapped(td_interpreter *I, td_value function, const td_tuple
     if (!ok) break;
     m->argument = ready;
     if (!td_is_none(axis)) m->axis = axis.i;
-    values[ready] = td_is_none(axis) ? td_ref(arguments->items[ready]) : rebuild(I, arguments->items[ready], add_example, m);
+    values[ready] =
+        td_is_none(axis) ? td_ref(arguments->items[ready]) : rebuild(I, arguments->items[ready], add_example, m);
     ok = !td_is_nil(values[ready]);
   }
   if (ready == count) result = td_invoke(I, function, &(td_arguments){.count = count, .values = values});
@@ -172,6 +180,6 @@ static td_value builtin_vmap(td_interpreter *I, td_value self, td_value *argumen
   return result;
 }
 
-const td_method td_vmap_builtins[] = {
-    {"_vmap", "(function, arguments, in_axes, out_axes)", builtin_vmap, "What vmap rests on: one call for all examples."},
-    {NULL, NULL, NULL, NULL}};
+const td_method td_vmap_builtins[] = {{"_vmap", "(function, arguments, in_axes, out_axes)", builtin_vmap,
+                                       "What vmap rests on: one call for all examples."},
+                                      {NULL, NULL, NULL, NULL}};

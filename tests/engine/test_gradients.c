@@ -188,7 +188,8 @@ static void check_forward(const td_op *op, int n, const sample_call *call) {
   double forward = 0, reverse = 0, scale = 1;
   if (l.target_count && l.source_count) {
     if (td_tape_jvp(context, l.tape, l.sources, l.tangents, l.source_count, l.targets, l.target_count, pushed) ||
-        td_tape_gradient(context, l.tape, l.targets, l.target_count, l.cotangents, l.sources, l.source_count, false, pulled))
+        td_tape_gradient(context, l.tape, l.targets, l.target_count, l.cotangents, l.sources, l.source_count, false,
+                         pulled))
       ck_abort_msg("%s, sample %d: %s", op->name, n, context->error.message);
     for (int k = 0; k < l.target_count; k++) {
       forward += inner(pushed[k], l.cotangents[k], &scale);
