@@ -16,6 +16,8 @@
 
 enum { INDENT = 4, PASTE_MOST = 8 << 20 };
 
+const char td_editor_keys[] = "Tab completes, ";
+
 static td_session *completing;
 static td_completion completion;
 static char *finished_line;

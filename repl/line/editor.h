@@ -6,6 +6,7 @@
 
 enum td_line_result { TD_LINE_READ, TD_LINE_SUBMITTED, TD_LINE_END, TD_LINE_INTERRUPTED };
 
+extern const char td_editor_keys[]; // what the greeting says of them
 void td_editor_start(
     td_session *session); // from here to stop, SIGINT comes in only where a line is read or a cell runs
 void td_editor_stop(void);

@@ -159,7 +159,7 @@ int td_line_prompt(const td_line_options *options) {
   td_render_start(&render, options, true);
   int code = options->path ? td_line_cells(session, &render, options->path, &cells) : 0;
   if (!(code & (TD_LINE_EXIT | TD_LINE_UNREADABLE)) && !render.broken) {
-    fprintf(stderr, "tapedeck %s. ? is help, Tab completes, Ctrl-D leaves.\n", PACKAGE_VERSION);
+    fprintf(stderr, "tapedeck %s. ? is help, %sCtrl-D leaves.\n", PACKAGE_VERSION, td_editor_keys);
     td_editor_start(session);
     code = loop(session, &render, cells + 1);
     td_render_fresh_line(&render);
