@@ -133,7 +133,10 @@ static int wait_cell(td_session *session, td_render *render) {
 }
 
 int td_line_wait(td_session *session, td_render *render) {
-  if (render->prompt) td_terminal_allow_interrupt(true);
+  if (render->prompt) {
+    interrupts = 0; // those before it were for the prompt
+    td_terminal_allow_interrupt(true);
+  }
   int code = wait_cell(session, render);
   if (render->prompt) td_terminal_allow_interrupt(false);
   interrupts = 0;
