@@ -97,13 +97,16 @@ static bool take(volatile sig_atomic_t *flag) {
 enum td_terminal_news td_terminal_wait(void) {
   struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
   struct sigaction suspend = {.sa_handler = on_suspend}, kept;
-  sigset_t open;
-  sigprocmask(SIG_BLOCK, NULL, &open);
+  sigset_t closed, open;
+  sigprocmask(SIG_BLOCK, NULL, &closed);
+  open = closed;
   sigdelset(&open, SIGINT);
   sigdelset(&open, SIGTSTP);
   sigdelset(&open, SIGWINCH);
   sigaction(SIGTSTP, &suspend, &kept);
   int ready = ppoll(&input, 1, NULL, &open);
+  sigprocmask(SIG_SETMASK, &open, NULL); // where input is there already, ppoll lets no signal in
+  sigprocmask(SIG_SETMASK, &closed, NULL);
   sigaction(SIGTSTP, &kept, NULL);
   if (take(&interrupted)) return TD_NEWS_INTERRUPT;
   if (take(&suspended)) return TD_NEWS_SUSPEND;
