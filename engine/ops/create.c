@@ -251,4 +251,9 @@ static const td_op eye = {
                           TD_SAMPLES_END},
 };
 
+td_tensor *td_eye(td_scope *s, int64_t n, uint8_t dtype) {
+  const td_arg args[] = {TD_INT_ARG(n), {0}, TD_INT_ARG(0), TD_INT_ARG(dtype)};
+  return td_scope_apply(s, &eye, args, 0);
+}
+
 const td_op *const td_family_create[] = {&full, &zeros, &ones, &arange, &linspace, &eye, NULL};

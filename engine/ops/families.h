@@ -10,7 +10,8 @@
   X(td_family_exponential) X(td_family_trigonometric) X(td_family_activation) X(td_family_cast)                        \
   X(td_family_reduce) X(td_family_matmul) X(td_family_shape) X(td_family_axes) X(td_family_split) X(td_family_slice) X(td_family_join)                      \
   X(td_family_create) X(td_family_statistics) X(td_family_search) X(td_family_scan) X(td_family_softmax)               \
-  X(td_family_loss) X(td_family_index) X(td_family_random) X(td_family_optimizer) X(td_family_identity)
+  X(td_family_loss) X(td_family_index) X(td_family_random) X(td_family_optimizer) X(td_family_identity)                \
+  X(td_family_inverse) X(td_family_triangular) X(td_family_orthogonal) X(td_family_spectral)
 #define X(list) extern const td_op *const list[];
 TD_FAMILIES(X)
 #undef X
@@ -65,7 +66,9 @@ td_tensor *td_softmax(td_scope *s, td_tensor *x, int64_t axis);
 td_tensor *td_log_softmax(td_scope *s, td_tensor *x, int64_t axis);
 // create.c
 td_tensor *td_arange(td_scope *s, int64_t count); // int64 0 to count - 1
+td_tensor *td_eye(td_scope *s, int64_t n, uint8_t dtype);
 // join.c
 td_tensor *td_concat(td_scope *s, td_tensor *a, td_tensor *b, int64_t axis);
 td_tensor *td_concat_all(td_scope *s, td_tensor *const *parts, int count, int64_t axis); // up to TD_INPUT_MAX parts
+td_tensor *td_triangle(td_scope *s, td_tensor *x, bool upper, int64_t k); // of the last two axes, from the k-th diagonal on
 #endif

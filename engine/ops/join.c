@@ -267,4 +267,8 @@ static int triangle_vjp(td_rule *rule) {
 TRIANGLE(tril, "above", "tril(tensor([[1, 2], [3, 4]])).tolist()  # [[1, 0], [3, 4]]")
 TRIANGLE(triu, "below", "triu(tensor([[1, 2], [3, 4]])).tolist()  # [[1, 2], [0, 4]]")
 
+td_tensor *td_triangle(td_scope *s, td_tensor *x, bool upper, int64_t k) {
+  return td_scope_apply(s, upper ? &triu : &tril, (const td_arg[]){TD_INT_ARG(k)}, 1, x);
+}
+
 const td_op *const td_family_join[] = {&concat, &stack, &pad_constant, &tril, &triu, NULL};

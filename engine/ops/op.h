@@ -131,7 +131,9 @@ enum { TD_MANY = 255 };     // td_op.outputs: as many as infer says; the builtin
 enum { TD_SAVES_NONE = 0, TD_SAVES_IN0 = 1, TD_SAVES_IN1 = 2, TD_SAVES_IN2 = 4, TD_SAVES_INPUTS = 0xff, TD_SAVES_OUTPUT = 0x100 };
 
 typedef struct td_sample {  // inputs that the tests feed: the n-th number of each input is drawn from [low, high]
-  const char *shapes;       // "3,4; 4" one shape for each tensor input, "-" for 0-d, "0,3" zero-size, "none" not given
+  const char *shapes;       // "3,4; 4" one shape for each tensor input, "-" for 0-d, "0,3" zero-size, "none" not given.
+                            // "3,3 symmetric +2": a symmetric matrix with 2 added to its diagonal; derivatives of it
+                            // are looked at along symmetric changes only
   const char *args;         // "axis=1, keepdims=True" in the language's syntax; NULL: defaults
   double low, high;         // keep away from kinks; integers are drawn for integer inputs
   const char *dtypes;       // "float64; int64" for each input; NULL: all float64
@@ -160,6 +162,8 @@ struct td_op {
   const char *source;       // where the formula is from; may be NULL
   const td_sample *samples; // ends at shapes == NULL
   double tolerance;         // relative, float64; 0 means 1e-12
+  const char *module;       // also MODULE.name in the language ("linalg"); NULL: the bare name alone
+  const char *(*missing)(void); // what the op needs and lacks, as text for an error; returns NULL: it can run. NULL: it always can
   uint8_t shown;            // outputs that the builtin gives back, 0: all; the others are there for the rule (a drawn mask)
 };
 

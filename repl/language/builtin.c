@@ -197,3 +197,12 @@ td_module *td_module_define(td_interpreter *I, const char *name, const td_method
   core->modules[core->module_count++] = module;
   return !rows || define_rows(I, module, rows) ? module : NULL;
 }
+
+td_module *td_module_builtin(td_interpreter *I, const char *name) {
+  struct td_core *core = I->core;
+  for (int32_t i = 0; i < core->module_count; i++)
+    if (strcmp(core->modules[i]->name->data, name) == 0) return core->modules[i];
+  td_module *module = td_module_define(I, name, NULL);
+  if (!module) return NULL;
+  return td_builtin_define(I, name, td_ref(td_borrow(module))) ? module : NULL;
+}

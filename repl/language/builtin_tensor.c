@@ -182,9 +182,13 @@ const td_method td_tensor_builtins[] = {
 
 // ---- registration ----
 
-static bool register_op(td_interpreter *I, const char *text, td_value op) {
+static bool register_name(td_interpreter *I, const td_op *op, const char *text, td_value value) {
   td_str *name = td_str_intern(I, text, strlen(text));
-  bool ok = name && !td_is_nil(op) && td_dict_set_str(I, I->ops, name, op);
+  bool ok = name && !td_is_nil(value) && td_dict_set_str(I, I->ops, name, value);
+  if (ok && op->module) {
+    td_module *module = td_module_builtin(I, op->module);
+    ok = module && td_module_set(I, module, text, td_ref(value));
+  }
   if (name) td_unref(td_from(name));
   return ok;
 }
@@ -196,8 +200,8 @@ static bool register_ops(td_interpreter *I) {
     const td_op *op = td_op_at(i);
     if (op->flags & TD_HIDDEN) continue;
     td_value value = td_op_builtin(I, op, TD_NIL);
-    ok = register_op(I, op->name, value);
-    for (const char *const *alias = op->alias; ok && alias && *alias; alias++) ok = register_op(I, *alias, value);
+    ok = register_name(I, op, op->name, value);
+    for (const char *const *alias = op->alias; ok && alias && *alias; alias++) ok = register_name(I, op, *alias, value);
     td_unref(value);
   }
   return ok;
@@ -219,16 +223,13 @@ static bool register_random(td_interpreter *I) {
               {"uniform", "random_uniform"},
               {"permutation", "random_permutation"},
               {"randint", "random_randint"}};
-  static const td_method none[] = {{NULL, NULL, NULL, NULL}};
-  td_module *module = td_module_define(I, "random", none);
+  td_module *module = td_module_builtin(I, "random");
   for (size_t i = 0; module && i < sizeof rows / sizeof *rows; i++) {
     const td_op *op = td_op_find(rows[i].op);
     td_value value = op ? td_op_builtin(I, op, TD_NIL) : TD_NONE;
     if (td_is_nil(value) || !td_module_set(I, module, rows[i].name, value)) return false;
   }
-  if (!module) return false;
-  module->container.object.refs++;
-  return td_builtin_define(I, "random", td_from(module));
+  return module != NULL;
 }
 
 bool td_tensors_register(td_interpreter *I) {

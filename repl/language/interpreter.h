@@ -135,5 +135,6 @@ td_value td_module_load(td_interpreter *, const char *name, const td_node *node)
 td_module *td_module_new(td_interpreter *, const char *name);      // an empty one; new reference
 // A module of C functions that "import name" finds; its other values are set by td_module_set. Borrowed: the interpreter keeps it.
 td_module *td_module_define(td_interpreter *, const char *name, const td_method *rows);
+td_module *td_module_builtin(td_interpreter *, const char *name); // a module that needs no import; made when first asked for
 bool td_module_set(td_interpreter *, td_module *, const char *name, td_value value); // takes over value
 #endif

@@ -137,7 +137,13 @@ bool sample_arguments(const td_op *op, const char *text, td_arg *args, char prob
 
 // ---- inputs ----
 
-static bool read_shape(reader *r, td_meta *meta, bool *none) { // up to the next ";"
+typedef struct form_of_matrix { // of square ones, the last two axes
+  bool symmetric;
+  double diagonal; // added to it
+} form_of_matrix;
+
+static bool read_shape(reader *r, td_meta *meta, bool *none, form_of_matrix *matrix) { // up to the next ";"
+  *matrix = (form_of_matrix){0};
   *none = skip(r, "none");
   meta->rank = 0;
   if (!*none && !skip(r, "-")) {
@@ -146,6 +152,8 @@ static bool read_shape(reader *r, td_meta *meta, bool *none) { // up to the next
       if (!read_int(r, &meta->shape[meta->rank++])) return false;
     } while (skip(r, ","));
   }
+  matrix->symmetric = skip(r, "symmetric");
+  if (skip(r, "+") && !read_float(r, &matrix->diagonal)) return false;
   skip(r, "");
   if (*r->at && !skip(r, ";")) return fail(r, "; is missing");
   skip(r, "");
@@ -184,6 +192,15 @@ static void store(td_tensor *t, int64_t element, double value) {
   }
 }
 
+static double drawn(const td_sample *sample, const form_of_matrix *matrix, int input, int64_t element,
+                    const td_tensor *t) {
+  int64_t n = t->rank > 1 ? t->shape[t->rank - 1] : 0;
+  if (n == 0 || t->shape[t->rank - 2] != n) return draw(sample, input, element, t->dtype);
+  int64_t row = element / n % n, column = element % n;
+  if (matrix->symmetric && row < column) element += (column - row) * (n - 1);
+  return draw(sample, input, element, t->dtype) + (row == column ? matrix->diagonal : 0);
+}
+
 static td_tensor *make_strided(td_context *context, const td_meta *meta) {
   int64_t wide[TD_RANK_MAX], strides[TD_RANK_MAX], offset = 0;
   if (!meta->rank) return td_tensor_new(context, meta->dtype, 0, meta->shape);
@@ -200,13 +217,13 @@ static td_tensor *make_strided(td_context *context, const td_meta *meta) {
 }
 
 static td_tensor *make_input(td_context *context, const td_sample *sample, enum sample_form form, int dtype,
-                             td_meta *meta, int input) {
+                             td_meta *meta, const form_of_matrix *matrix, int input) {
   if (dtype >= 0 && td_dtype_is_float(meta->dtype)) meta->dtype = (uint8_t)dtype;
   for (int i = 0; i < meta->rank && form == SAMPLE_EMPTY; i++) meta->shape[i] = 0;
   if (form == SAMPLE_SCALAR) meta->rank = 0;
   td_tensor *t = form == SAMPLE_STRIDED ? make_strided(context, meta)
                                         : td_tensor_new(context, meta->dtype, meta->rank, meta->shape);
-  for (int64_t e = 0; t && e < t->size; e++) store(t, e, draw(sample, input, e, t->dtype));
+  for (int64_t e = 0; t && e < t->size; e++) store(t, e, drawn(sample, matrix, input, e, t));
   return t;
 }
 
@@ -217,10 +234,12 @@ bool sample_make(td_context *context, const td_op *op, const td_sample *sample, 
   if (!sample_arguments(op, sample->args, call->args, problem)) return false;
   while (*shapes.at) {
     td_meta meta;
+    form_of_matrix matrix;
     bool none;
     if (call->in_count == TD_INPUT_MAX) return fail(&shapes, "too many inputs");
-    if (!read_shape(&shapes, &meta, &none) || !read_input_dtype(&dtypes, &meta)) return false;
-    td_tensor *t = none ? NULL : make_input(context, sample, form, dtype, &meta, call->in_count);
+    if (!read_shape(&shapes, &meta, &none, &matrix) || !read_input_dtype(&dtypes, &meta)) return false;
+    td_tensor *t = none ? NULL : make_input(context, sample, form, dtype, &meta, &matrix, call->in_count);
+    call->symmetric[call->in_count] = matrix.symmetric;
     call->in[call->in_count++] = t;
     if (!t && !none) {
       snprintf(problem, 200, "%.199s", context->error.message);

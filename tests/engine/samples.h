@@ -5,6 +5,7 @@
 
 typedef struct sample_call {
   td_tensor *in[TD_INPUT_MAX]; // owned; NULL: not given
+  bool symmetric[TD_INPUT_MAX]; // matrices that the sample calls so
   int in_count;
   td_arg args[TD_PARAM_MAX];
 } sample_call;

@@ -265,6 +265,53 @@ simple(
 )
 
 
+# ---- linear algebra. Vectors have tapedeck's signs; symmetric matrices are read as such in both triangles ----
+
+simple(
+    det=torch.linalg.det,
+    cofactor=lambda a: torch.linalg.det(a)[..., None, None] * torch.linalg.inv(a).mT,
+    slogdet=torch.linalg.slogdet,
+    inv=torch.linalg.inv,
+    solve=torch.linalg.solve,
+    lu=torch.linalg.lu,
+    cholesky=lambda a, upper=False: torch.linalg.cholesky(a, upper=upper),
+    cholesky_solve=lambda b, l, upper=False: torch.cholesky_solve(b, l.triu() if upper else l.tril(), upper=upper),
+    qr=lambda a, mode="reduced": torch.linalg.qr(a, mode),
+    svdvals=torch.linalg.svdvals,
+    eigvalsh=lambda a, UPLO="L": torch.linalg.eigvalsh((a + a.mT) / 2, UPLO),
+)
+
+
+@op
+def solve_triangular(a, b, upper, left=True, unitriangular=False, transposed=False):
+    vector = b.dim() == 1
+    a, upper = (a.mT, not upper) if transposed else (a, upper)
+    x = torch.linalg.solve_triangular(
+        a, b[:, None] if vector else b, upper=upper, left=left, unitriangular=unitriangular
+    )
+    return x[:, 0] if vector else x
+
+
+def signs(columns):
+    """1 or -1 for each column: the sign of its largest element."""
+    if columns.shape[-2] == 0:
+        return columns.new_ones(columns.shape[-1])
+    return torch.sign(torch.gather(columns, -2, columns.abs().argmax(-2, keepdim=True))[..., 0, :]).detach()
+
+
+@op
+def svd(a, full_matrices=True):
+    u, s, vh = torch.linalg.svd(a, full_matrices=full_matrices)
+    sign = signs(u)
+    return u * sign[..., None, :], s, vh * sign[..., :, None]
+
+
+@op
+def eigh(a, UPLO="L"):
+    w, v = torch.linalg.eigh((a + a.mT) / 2, UPLO)
+    return w, v * signs(v)[..., None, :]
+
+
 @op
 def expand_dims(x, axis):
     axes = axes_of(x, axis)

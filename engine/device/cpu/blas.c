@@ -26,13 +26,14 @@ typedef void dgemm_function(int order, int trans_a, int trans_b, int m, int n, i
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static sgemm_function *sgemm;
 static dgemm_function *dgemm;
+static void *library;
 
 static void open_library(void) {
 #ifdef TD_BLAS_LIBRARY
   static const char variable[] = "OPENBLAS_NUM_THREADS"; // read when it is loaded: it starts no threads
   const char *before = getenv(variable);
   if (!before) setenv(variable, "1", 1);
-  void *library = dlopen(TD_BLAS_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  library = dlopen(TD_BLAS_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (!before) unsetenv(variable);
   if (!library) return;
   void (*set_threads)(int) = (void (*)(int))dlsym(library, "openblas_set_num_threads");
@@ -58,6 +59,11 @@ bool td_blas_gemm(uint8_t dtype, const td_gemm_job *job) {
   if (dtype == TD_FLOAT32) sgemm(ROW_MAJOR, trans_a, trans_b, m, n, k, 1, job->a, lda, job->b, ldb, 0, job->c, ldc);
   else dgemm(ROW_MAJOR, trans_a, trans_b, m, n, k, 1, job->a, lda, job->b, ldb, 0, job->c, ldc);
   return true;
+}
+
+void *td_blas_symbol(const char *name) {
+  pthread_once(&once, open_library);
+  return library ? dlsym(library, name) : NULL;
 }
 
 const char *td_blas_name(void) {

@@ -22,5 +22,6 @@ bool td_gemm(td_pool *pool, uint8_t dtype, bool a_transposed, bool b_transposed,
 
 // OpenBLAS on one thread. False: it is absent or the sizes don't fit its ints; nothing was done.
 bool td_blas_gemm(uint8_t dtype, const td_gemm_job *job);
+void *td_blas_symbol(const char *name); // a routine of the library that was opened; NULL: neither it nor the library is there
 const char *td_blas_name(void); // file that was opened ("libopenblas.so.0"), or "internal"; opens it
 #endif
