@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/device/cpu/blas.h"
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/matrices.h"
@@ -142,6 +143,7 @@ static const td_op cofactor = {
     .workspace = cofactor_workspace,
     .vjp = cofactor_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,
+    .batch = td_batch_axes,
     .missing = td_lapack_missing,
     .doc = "The cofactors of the elements of square matrices: det(a) inv(a).T, also where a is singular.",
     .samples = TD_SAMPLES{{"3,3", NULL, -2, 2, NULL},
@@ -185,6 +187,7 @@ static const td_op det = {
     .vjp = det_vjp,
     .saves = TD_SAVES_IN0,
     .module = "linalg",
+    .batch = td_batch_axes,
     .missing = td_lapack_missing,
     .doc = "Determinants of square matrices, which are the last two axes. That of a 0 x 0 matrix is 1.\n"
            "Gradient: c times the cofactors, det(a) inv(a).T, also where a is singular; there the second derivative is "
@@ -207,6 +210,7 @@ static const td_op slogdet = {
     .vjp = slogdet_vjp,
     .saves = TD_SAVES_IN0,
     .module = "linalg",
+    .batch = td_batch_axes,
     .missing = td_lapack_missing,
     .doc =
         "Sign and natural logarithm of the absolute value of the determinant, without overflow. Of a singular matrix "
@@ -254,6 +258,7 @@ static const td_op inv = {
     .vjp = inv_vjp,
     .saves = TD_SAVES_OUTPUT,
     .module = "linalg",
+    .batch = td_batch_axes,
     .missing = td_lapack_missing,
     .doc =
         "Inverses of square matrices, which are the last two axes. A singular one is an error. solve(a, b) is faster "
@@ -465,6 +470,7 @@ static const td_op lu = {
     .vjp = lu_vjp,
     .saves = TD_SAVES_OUTPUT,
     .module = "linalg",
+    .batch = td_batch_axes,
     .missing = td_lapack_missing,
     .doc =
         "a = p @ l @ u with a permutation p, l lower triangular with ones on the diagonal, u upper triangular; a tuple "

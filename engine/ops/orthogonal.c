@@ -1,6 +1,6 @@
 // The QR decomposition, by Householder reflections.
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
-#include "engine/ops/flat.h"
 #include "engine/ops/map.h"
 #include "engine/ops/matrices.h"
 
@@ -110,6 +110,7 @@ static const td_op qr = {
     .vjp = qr_vjp,
     .saves = TD_SAVES_OUTPUT,
     .module = "linalg",
+    .batch = td_batch_axes,
     .missing = td_lapack_missing,
     .doc =
         "a = q @ r with orthonormal columns of q and r upper triangular; a tuple (q, r). q is m x min(m, n), or m x m "

@@ -1,6 +1,6 @@
 // Singular values and eigenvalues: svd, svdvals, eigh, eigvalsh.
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
-#include "engine/ops/flat.h"
 #include "engine/ops/map.h"
 #include "engine/ops/matrices.h"
 
@@ -108,6 +108,7 @@ static const td_op svd = {
     .vjp = svd_vjp,
     .saves = TD_SAVES_OUTPUT,
     .module = "linalg",
+    .batch = td_batch_axes,
     .missing = td_lapack_missing,
     .doc =
         "a = (u * s) @ vh with orthonormal columns of u, orthonormal rows of vh and the singular values s in "
@@ -172,6 +173,7 @@ static const td_op svdvals = {
     .vjp = svdvals_vjp,
     .saves = TD_SAVES_IN0,
     .module = "linalg",
+    .batch = td_batch_axes,
     .missing = td_lapack_missing,
     .doc = "Singular values of matrices in descending order.\nGradient: (u * c) @ vh of the reduced svd.",
     .example = "svdvals(tensor([[0., 2.], [3., 0.]])).tolist()  # [3.0, 2.0]",
@@ -268,6 +270,7 @@ static const td_op eigh = {
     .vjp = eigh_vjp,
     .saves = TD_SAVES_OUTPUT,
     .module = "linalg",
+    .batch = td_batch_axes,
     .missing = td_lapack_missing,
     .doc =
         "Eigenvalues in ascending order and eigenvectors, the columns of v, of symmetric matrices: a @ v = v * w; a "
@@ -311,6 +314,7 @@ static const td_op eigvalsh = {
     .vjp = eigvalsh_vjp,
     .saves = TD_SAVES_IN0,
     .module = "linalg",
+    .batch = td_batch_axes,
     .missing = td_lapack_missing,
     .doc = "Eigenvalues of symmetric matrices in ascending order. Only the triangle that UPLO names is read.\n"
            "Gradient: (v * c) @ v.T with the eigenvectors v.",

@@ -1,8 +1,8 @@
 // Triangular matrices: solve_triangular, cholesky, cholesky_solve.
 #include <string.h>
 
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
-#include "engine/ops/flat.h"
 #include "engine/ops/map.h"
 #include "engine/ops/matrices.h"
 
@@ -179,6 +179,7 @@ static const td_op cholesky = {
     .vjp = cholesky_vjp,
     .saves = TD_SAVES_OUTPUT,
     .module = "linalg",
+    .batch = td_batch_axes,
     .missing = td_lapack_missing,
     .doc = "The lower triangular l with l @ l.T = a, for symmetric positive definite matrices; the upper u with u.T @ "
            "u = a "
