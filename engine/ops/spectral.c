@@ -1,6 +1,7 @@
 // Singular values and eigenvalues: svd, svdvals, eigh, eigvalsh.
 #include "engine/ops/batch.h"
 #include "engine/ops/families.h"
+#include "engine/ops/flat.h"
 #include "engine/ops/map.h"
 #include "engine/ops/matrices.h"
 

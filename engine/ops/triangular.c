@@ -3,6 +3,7 @@
 
 #include "engine/ops/batch.h"
 #include "engine/ops/families.h"
+#include "engine/ops/flat.h"
 #include "engine/ops/map.h"
 #include "engine/ops/matrices.h"
 
