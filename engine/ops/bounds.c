@@ -1,5 +1,5 @@
-// The smaller and the larger of two, clip, and rounding to whole numbers. NaN wins over every number. Where two
-// operands tie, each gets half of the gradient; rounding is flat between its steps.
+// The smaller and the larger of two, and clip. NaN wins over every number, but not in fmin and fmax. Where two operands
+// tie, each gets half of the gradient.
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
@@ -10,14 +10,6 @@ static const td_sample apart_samples[] = {
   { .shapes = "0,3; 3", .low = -2, .high = 2 },
   TD_SAMPLES_END,
 };
-static const td_sample step_samples[] = {
-  { .shapes = "3,4", .low = 1.1, .high = 1.4 },
-  { .shapes = "-", .low = -2.9, .high = -2.6 },
-  { .shapes = "5", .low = -9, .high = 9, .dtypes = "int64" },
-  { .shapes = "0,3", .low = 1.1, .high = 1.4 },
-  TD_SAMPLES_END,
-};
-
 // ---- minimum and maximum ----
 
 // The share of the cotangent x that goes to the operand y of maximum(y, z); with y and z exchanged it is minimum's.
@@ -116,6 +108,54 @@ static const td_op maximum_op = {
 
 td_tensor *td_maximum(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_apply(s, &maximum_op, NULL, 2, a, b); }
 
+// ---- the same beside NaN ----
+
+#define NUMBER_MAP(name, choice)                                                                                       \
+  TD_MAP2(TD_EACH_DTYPE, name, COMMON, T, ISNAN(x) ? y : ISNAN(y) ? x : choice(x, y))                                  \
+  TD_KERNEL(name)
+
+// A number beside NaN gets all.
+static td_tensor *number_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x, td_tensor *y, bool largest) {
+  td_tensor *zero = td_scope_number(s, 0, cotangent), *first = largest ? x : y, *second = largest ? y : x;
+  td_tensor *share = maximum_gradient(s, cotangent, first, second);
+  share = td_where(s, td_equal(s, y, y), share, cotangent);
+  return td_where(s, td_equal(s, x, x), share, zero);
+}
+
+static int number_vjp(td_rule *rule, bool largest) {
+  td_scope *s = &rule->scope;
+  for (int i = 0; i < 2; i++)
+    if (rule->needs[i])
+      rule->din[i] = number_gradient(s, rule->cotangent[0], rule->in[i], rule->in[1 - i], largest);
+  return TD_OK;
+}
+static int fmin_vjp(td_rule *rule) { return number_vjp(rule, false); }
+static int fmax_vjp(td_rule *rule) { return number_vjp(rule, true); }
+
+#define NUMBER_ROW(title, word, shown)                                                                                 \
+  static const td_op title##_op = {                                                                                    \
+    .name = #title,                                                                                                    \
+    .params = { TD_XY },                                                                                               \
+    .kind = TD_KIND_ELEMENTWISE,                                                                                       \
+    .flags = TD_COMMUTATIVE | TD_ASSOCIATIVE | TD_IDEMPOTENT,                                                          \
+    .method = true,                                                                                                    \
+    .infer = td_map_common,                                                                                            \
+    .kernel = title##_kernel,                                                                                          \
+    .expression = title##_text,                                                                                        \
+    .vjp = title##_vjp,                                                                                                \
+    .saves = TD_SAVES_IN0 | TD_SAVES_IN1,                                                                              \
+    .doc = "The " word " of x and y, element by element; of NaN and a number, the number.\n"                           \
+           "Gradient: the cotangent for the one that was taken; where they tie, half for each; of two NaN, none.",     \
+    .example = shown,                                                                                                  \
+    .samples = apart_samples,                                                                                          \
+  };
+
+NUMBER_MAP(fmin, MINIMUM)
+NUMBER_ROW(fmin, "smaller", "fmin(tensor([1., nan]), 3).tolist()  # [1.0, 3.0]")
+
+NUMBER_MAP(fmax, MAXIMUM)
+NUMBER_ROW(fmax, "larger", "fmax(tensor([1., nan]), 3).tolist()  # [3.0, 3.0]")
+
 // ---- clip ----
 
 static int clip_infer(td_infer *infer) {
@@ -191,48 +231,6 @@ static const td_op clip_op = {
   },
 };
 
-// ---- whole numbers ----
-
-static int flat_vjp(td_rule *rule) {
-  rule->din[0] = td_scope_filled(&rule->scope, 0, &rule->in_meta[0]);
-  return TD_OK;
-}
-
-#define ROUNDING_ROW(title, summary, shown)                                                                            \
-  static const td_op title##_op = {                                                                                    \
-    .name = #title,                                                                                                    \
-    .params = { TD_X },                                                                                                \
-    .kind = TD_KIND_ELEMENTWISE,                                                                                       \
-    .flags = TD_IDEMPOTENT,                                                                                            \
-    .method = true,                                                                                                    \
-    .infer = td_map_common,                                                                                            \
-    .kernel = title##_kernel,                                                                                          \
-    .expression = title##_text,                                                                                        \
-    .vjp = flat_vjp,                                                                                                   \
-    .doc = summary "\nGradient: 0, as the result is constant between its steps. Integers stay as they are.",           \
-    .example = shown,                                                                                                  \
-    .samples = step_samples,                                                                                           \
-  };
-
-TD_MAP1(TD_EACH_DTYPE, floor, COMMON, T, FLOOR(x))
-TD_KERNEL(floor)
-ROUNDING_ROW(floor, "The largest whole number that is not above x.",
-             "floor(tensor([1.7, -1.7])).tolist()  # [1.0, -2.0]")
-
-TD_MAP1(TD_EACH_DTYPE, ceil, COMMON, T, CEIL(x))
-TD_KERNEL(ceil)
-ROUNDING_ROW(ceil, "The smallest whole number that is not below x.",
-             "ceil(tensor([1.2, -1.2])).tolist()  # [2.0, -1.0]")
-
-TD_MAP1(TD_EACH_DTYPE, round, COMMON, T, RINT(x))
-TD_KERNEL(round)
-ROUNDING_ROW(round, "The whole number nearest to x; halves go to the even one.",
-             "round(tensor([0.5, 1.5, 2.7])).tolist()  # [0.0, 2.0, 3.0]")
-
-TD_MAP1(TD_EACH_DTYPE, trunc, COMMON, T, TRUNC(x))
-TD_KERNEL(trunc)
-ROUNDING_ROW(trunc, "x without its fraction.", "trunc(tensor([1.7, -1.7])).tolist()  # [1.0, -1.0]")
-
 const td_op *const td_family_bounds[] = {
-  &minimum_op, &maximum_op, &clip_op, &floor_op, &ceil_op, &round_op, &trunc_op, &maximum_gradient_op, NULL,
+  &minimum_op, &maximum_op, &fmin_op, &fmax_op, &clip_op, &maximum_gradient_op, NULL,
 };

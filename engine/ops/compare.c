@@ -1,5 +1,6 @@
 // Comparisons, logic, and where. Results are bool; NaN compares as IEEE 754 says: it equals nothing, itself included,
 // and is neither less nor greater. Numbers count as true where they are not 0.
+#include <string.h>
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
@@ -103,22 +104,102 @@ TRUTH_ROW(logical_not, NULL, TD_X, 0, true,
           "Whether x is false, that is 0.\nNo gradient: the result is bool. NaN counts as true.",
           "logical_not(tensor([True, False])).tolist()  # [False, True]", unary_samples)
 
-// ---- kinds of numbers: integers are cast, as they are all finite ----
+// ---- closeness: equal numbers are close, infinities only to themselves ----
 
-TD_MAP1(TD_EACH_FLOAT, isnan, FLOATING, uint8_t, x != x)
-TD_KERNEL(isnan)
-TRUTH_ROW(isnan, NULL, TD_X, 0, true, "Whether x is NaN.\nNo gradient: the result is bool.",
-          "isnan(tensor([1., nan, inf])).tolist()  # [False, True, False]", unary_samples)
+static const char isclose_text[] = "IS_CLOSE(x, y, p, q) | ((r != 0) & (x != x) & (y != y))";
+TD_EACH_FLOAT(TD_LOOP2, isclose, uint8_t, IS_CLOSE(x, y, p, q))
+TD_MAP_TABLE(TD_EACH_FLOAT, isclose, 2, FLOATING)
+TD_EACH_FLOAT(TD_LOOP2, isclose_nan, uint8_t, IS_CLOSE(x, y, p, q) | ((x != x) & (y != y)))
+TD_MAP_TABLE(TD_EACH_FLOAT, isclose_nan, 2, FLOATING)
+// Integers are compared in float64, where all but the largest differences are exact.
+TD_EACH_DOUBLE(TD_LOOP2, isclose_whole, uint8_t, IS_CLOSE(x, y, p, q))
+TD_MAP_TABLE(TD_EACH_DOUBLE, isclose_whole, 2, DOUBLE)
 
-TD_MAP1(TD_EACH_FLOAT, isinf, FLOATING, uint8_t, ABS(x) == (T)INFINITY)
-TD_KERNEL(isinf)
-TRUTH_ROW(isinf, NULL, TD_X, 0, true, "Whether x is an infinity, of either sign.\nNo gradient: the result is bool.",
-          "isinf(tensor([1., nan, -inf])).tolist()  # [False, False, True]", unary_samples)
+static int isclose_kernel(const td_call *call) {
+  const double arguments[TD_MAP_ARGUMENTS] = {call->args[0].f, call->args[1].f};
+  bool floating = td_dtype_is_float(call->in[0].dtype) || td_dtype_is_float(call->in[1].dtype);
+  const td_map *map = !floating ? &isclose_whole_map : call->args[2].i ? &isclose_nan_map : &isclose_map;
+  return td_map_run_with(call, map, arguments);
+}
 
-TD_MAP1(TD_EACH_FLOAT, isfinite, FLOATING, uint8_t, ABS(x) < (T)INFINITY)
-TD_KERNEL(isfinite)
-TRUTH_ROW(isfinite, NULL, TD_X, 0, true, "Whether x is neither NaN nor an infinity.\nNo gradient: the result is bool.",
-          "isfinite(tensor([1., nan, inf])).tolist()  # [True, False, False]", unary_samples)
+#define CLOSENESS                                                                                                      \
+  { .name = "rtol", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(1e-5) },                                      \
+    { .name = "atol", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(1e-8) },                                    \
+    { .name = "equal_nan", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(0) }
+
+static const td_sample close_samples[] = {
+  { .shapes = "3,4; 3,4", .low = -2, .high = 2 },
+  { .shapes = "2,1,3; 4,1", .args = "rtol=0.5, atol=0.1", .low = -2, .high = 2 },
+  { .shapes = "-; 5", .args = "atol=3", .low = 0, .high = 9, .dtypes = "int64; int64" },
+  { .shapes = "0,3; 3", .args = "equal_nan=True", .low = -2, .high = 2 },
+  TD_SAMPLES_END,
+};
+
+static const td_op isclose_op = {
+  .name = "isclose",
+  .params = { TD_XY, CLOSENESS },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_truth,
+  .kernel = isclose_kernel,
+  .expression = isclose_text,
+  .no_gradient = "bool result",
+  .doc = "Whether abs(x - y) <= atol + rtol * abs(y), element by element.\n"
+         "No gradient: the result is bool. An infinity is close to itself only, NaN to nothing, or to NaN if equal_nan.",
+  .example = "isclose(tensor([1., 2.]), tensor([1.000001, 2.1])).tolist()  # [True, False]",
+  .samples = close_samples,
+};
+
+static int allclose_infer(td_infer *infer) {
+  int code = td_map_truth(infer);
+  infer->out[0].rank = 0;
+  return code;
+}
+
+// What isclose's result is, before all of it is seen to be true.
+static void view_closeness(const td_call *call, td_call *each) {
+  *each = *call;
+  td_view *out = &each->out[0];
+  const td_view *x = &call->in[0], *y = &call->in[1];
+  int axis, rank = 0;
+  (void)td_shape_broadcast(x->rank, x->shape, y->rank, y->shape, &rank, out->shape, &axis);
+  out->rank = (uint8_t)rank;
+  out->size = 1;
+  for (int d = rank - 1; d >= 0; d--) {
+    out->strides[d] = out->size;
+    out->size *= out->shape[d];
+  }
+}
+
+static int64_t allclose_workspace(const td_call *call) {
+  td_call each;
+  view_closeness(call, &each);
+  return each.out[0].size;
+}
+
+static int allclose_kernel(const td_call *call) {
+  td_call each;
+  view_closeness(call, &each);
+  each.out[0].data = call->workspace;
+  int code = isclose_kernel(&each);
+  *call->out[0].data = !each.out[0].size || !memchr(call->workspace, 0, (size_t)each.out[0].size);
+  return code;
+}
+
+static const td_op allclose_op = {
+  .name = "allclose",
+  .params = { TD_XY, CLOSENESS },
+  .kind = TD_KIND_REDUCE,
+  .method = true,
+  .infer = allclose_infer,
+  .kernel = allclose_kernel,
+  .workspace = allclose_workspace,
+  .no_gradient = "bool result",
+  .doc = "Whether all elements of x and y are close, as isclose says: a single bool.\n"
+         "No gradient: the result is bool. Shapes broadcast; of no elements it is True.",
+  .example = "allclose(tensor([1., 2.]), tensor([1.000001, 2.])).item()  # True",
+  .samples = close_samples,
+};
 
 // ---- where ----
 
@@ -175,5 +256,5 @@ td_tensor *td_where(td_scope *s, td_tensor *condition, td_tensor *a, td_tensor *
 
 const td_op *const td_family_compare[] = {
   &equal_op, &not_equal_op, &less_op, &less_equal_op, &greater_op, &greater_equal_op, &logical_and_op, &logical_or_op,
-  &logical_xor_op, &logical_not_op, &isnan_op, &isinf_op, &isfinite_op, &where_op, NULL,
+  &logical_xor_op, &logical_not_op, &isclose_op, &allclose_op, &where_op, NULL,
 };

@@ -5,13 +5,39 @@
 #include "engine/ops/op.h"
 
 // NULL-terminated list of a family's rows. X(list, file)
-#define TD_FAMILIES(X)                                                                                                 \
-  X(td_family_arithmetic) X(td_family_power) X(td_family_bounds) X(td_family_bitwise) X(td_family_compare)             \
-  X(td_family_exponential) X(td_family_trigonometric) X(td_family_activation) X(td_family_cast)                        \
-  X(td_family_reduce) X(td_family_matmul) X(td_family_shape) X(td_family_axes) X(td_family_split) X(td_family_slice) X(td_family_join)                      \
-  X(td_family_create) X(td_family_statistics) X(td_family_search) X(td_family_scan) X(td_family_softmax)               \
-  X(td_family_loss) X(td_family_index) X(td_family_random) X(td_family_optimizer) X(td_family_identity)                \
-  X(td_family_inverse) X(td_family_triangular) X(td_family_orthogonal) X(td_family_spectral)
+#define TD_FAMILIES(X)             \
+  X(td_family_arithmetic)          \
+  X(td_family_power)               \
+  X(td_family_bounds)              \
+  X(td_family_bitwise)             \
+  X(td_family_compare)             \
+  X(td_family_exponential)         \
+  X(td_family_trigonometric)       \
+  X(td_family_activation)          \
+  X(td_family_cast)                \
+  X(td_family_reduce)              \
+  X(td_family_matmul)              \
+  X(td_family_shape)               \
+  X(td_family_axes)                \
+  X(td_family_split)               \
+  X(td_family_slice)               \
+  X(td_family_join)                \
+  X(td_family_create)              \
+  X(td_family_statistics)          \
+  X(td_family_search)              \
+  X(td_family_scan)                \
+  X(td_family_softmax)             \
+  X(td_family_loss)                \
+  X(td_family_index)               \
+  X(td_family_random)              \
+  X(td_family_optimizer)           \
+  X(td_family_identity)            \
+  X(td_family_inverse)             \
+  X(td_family_triangular)          \
+  X(td_family_orthogonal)          \
+  X(td_family_spectral)            \
+  X(td_family_rounding)            \
+  X(td_family_floating)
 #define X(list) extern const td_op *const list[];
 TD_FAMILIES(X)
 #undef X

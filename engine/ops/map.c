@@ -24,7 +24,7 @@ typedef struct operand {
 
 typedef struct walk {
   td_loop *loop; // NULL: row is called instead
-  double argument;
+  const double *arguments;
   td_row *row;
   void *owner; // of row
   char *out;
@@ -41,6 +41,7 @@ typedef struct walk {
 
 static uint8_t compute_dtype(const td_call *call, const td_map *map) {
   if (map->compute == TD_COMPUTE_TRUTH) return TD_BOOL;
+  if (map->compute == TD_COMPUTE_DOUBLE) return TD_FLOAT64;
   int first = map->compute == TD_COMPUTE_SELECT;
   uint8_t dtype = call->in[first].dtype;
   for (int k = first + 1; k < map->inputs; k++)
@@ -61,6 +62,9 @@ static void gather(void *out, const char *in, int64_t stride, int bytes, int64_t
   } else if (bytes == 8) {
     uint64_t *to = out;
     for (int64_t i = 0; i < n; i++) memcpy(&to[i], in + i * stride, 8);
+  } else if (bytes == 2) {
+    uint16_t *to = out;
+    for (int64_t i = 0; i < n; i++) memcpy(&to[i], in + i * stride, 2);
   } else {
     char *to = out;
     for (int64_t i = 0; i < n; i++) to[i] = in[i * stride];
@@ -84,7 +88,7 @@ static void run_loop(const walk *w, char *out, const char *const from[3], int64_
       at[k] = buffers[k];
     }
   if (!w->loaded) {
-    w->loop(n, out, at[0], at[1], at[2], w->fixed, w->argument);
+    w->loop(n, out, at[0], at[1], at[2], w->fixed, w->arguments);
     return;
   }
   for (int64_t done = 0; done < n; done += BLOCK) {
@@ -97,7 +101,7 @@ static void run_loop(const walk *w, char *out, const char *const from[3], int64_
       load(o, buffers[k], from[k] + done * stride, stride, count);
       at[k] = buffers[k];
     }
-    w->loop(count, out + done * w->out_bytes, at[0], at[1], at[2], w->fixed, w->argument);
+    w->loop(count, out + done * w->out_bytes, at[0], at[1], at[2], w->fixed, w->arguments);
   }
 }
 
@@ -170,7 +174,7 @@ static void run_joined(const walk *w, int64_t begin, int64_t end) {
       }
       cursor_move(&c, w, n);
     }
-    w->loop(count, w->out + begin * w->out_bytes, at[0], at[1], at[2], w->fixed, w->argument);
+    w->loop(count, w->out + begin * w->out_bytes, at[0], at[1], at[2], w->fixed, w->arguments);
   }
 }
 
@@ -272,11 +276,11 @@ void td_map_rows(const td_call *call, td_row *row, void *owner, bool parallel) {
   run_walk(&w, call, parallel);
 }
 
-static void run_map(const td_call *call, const td_map *map, uint8_t computed, double argument) {
+static void run_map(const td_call *call, const td_map *map, uint8_t computed, const double *arguments) {
   walk w;
   start_walk(&w, call, map->inputs);
   w.loop = map->loops[computed];
-  w.argument = argument;
+  w.arguments = arguments;
   for (int k = 0; k < w.inputs; k++) {
     w.operands[k].wanted = wanted_dtype(map, k, computed);
     w.operands[k].bytes = (uint8_t)td_dtype_bytes(w.operands[k].wanted);
@@ -321,9 +325,14 @@ static bool is_uniform(const td_call *call, const td_map *map) {
 }
 
 int td_map_run(const td_call *call, const td_map *map, double argument) {
+  const double arguments[TD_MAP_ARGUMENTS] = {argument};
+  return td_map_run_with(call, map, arguments);
+}
+
+int td_map_run_with(const td_call *call, const td_map *map, const double arguments[TD_MAP_ARGUMENTS]) {
   if (call->out[0].size == 1 && is_uniform(call, map)) { // the strides of single elements do not matter
     td_loop *loop = map->loops[call->in[0].dtype];
-    loop(1, call->out[0].data, call->in[0].data, call->in[1].data, call->in[2].data, 0, argument);
+    loop(1, call->out[0].data, call->in[0].data, call->in[1].data, call->in[2].data, 0, arguments);
     return TD_OK;
   }
   uint8_t computed = compute_dtype(call, map);
@@ -331,12 +340,12 @@ int td_map_run(const td_call *call, const td_map *map, double argument) {
   unsigned fixed;
   if (out->size == 0) return TD_OK;
   if (out->size > ALONE || !is_direct(call, map, computed, &fixed)) {
-    run_map(call, map, computed, argument);
+    run_map(call, map, computed, arguments);
     return TD_OK;
   }
   const void *x = call->in[0].data, *y = map->inputs > 1 ? call->in[1].data : NULL;
   const void *z = map->inputs > 2 ? call->in[2].data : NULL;
-  map->loops[computed](out->size, out->data, x, y, z, fixed, argument);
+  map->loops[computed](out->size, out->data, x, y, z, fixed, arguments);
   return TD_OK;
 }
 

@@ -1,6 +1,7 @@
 // How elementwise rows get their kernels. TD_MAP1/2/3 turn one scalar expression into a loop for each dtype of a list
 // and keep its text for the printers of fused code. In an expression x, y, z are the operands, T is the type computed
-// in and p the row's first argument that is not a tensor; the functions it may call are those of math.h and integer.h.
+// in and p, q, r the row's first arguments that are not tensors; the functions it may call are those of math.h and
+// integer.h.
 // td_map_run walks any strides: dimensions are merged, rows of plain elements go to the loop as they lie, others
 // (strided, or of another dtype) through blocks that stay in the cache. Large results are cut into chunks of a fixed
 // size for the pool, so the thread count never shows in a result.
@@ -20,14 +21,17 @@
 #define TD_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
+enum { TD_MAP_ARGUMENTS = 3 }; // p, q and r
+
 // n results from operands that are plain arrays. Bit k of fixed: operand k is one number. One operand: fixed is 0. Two:
 // one of them may be fixed. Three: the second and the third may be.
 typedef void td_loop(int64_t n, void *out, const void *x, const void *y, const void *z, unsigned fixed,
-                     double argument);
+                     const double arguments[TD_MAP_ARGUMENTS]);
 
 enum td_compute {           // the dtype that a map computes in
   TD_COMPUTE_COMMON,        // what the operands promote to
   TD_COMPUTE_FLOATING,      // the same, but float32 where that is no floating dtype
+  TD_COMPUTE_DOUBLE,        // float64
   TD_COMPUTE_TRUTH,         // bool: whether an operand is not 0
   TD_COMPUTE_SELECT,        // operand 0 is a condition (bool); the others as COMMON
 };
@@ -41,6 +45,7 @@ typedef struct td_map {
 // Fills call->out[0] from the first map->inputs inputs, broadcast to its shape. argument is the expression's p.
 // Never fails; the result is TD_OK so that a kernel can end with it.
 int td_map_run(const td_call *call, const td_map *map, double argument);
+int td_map_run_with(const td_call *call, const td_map *map, const double arguments[TD_MAP_ARGUMENTS]); // p, q and r
 
 // Calls row for stretches of input 0 (n elements, stride bytes apart) that become neighbours of out[0], which has the
 // same shape; in order, or from the pool.
@@ -62,7 +67,8 @@ int64_t td_map_find(const td_view *view, bool negative);
 bool td_cast_run(void *out, uint8_t to, const void *in, uint8_t from, int64_t stride, int64_t n, bool saturate);
 
 // ---- lists of dtypes: X(dtype, C type, ...) ----
-#define TD_EACH_FLOAT(X, ...) X(FLOAT32, float, __VA_ARGS__) X(FLOAT64, double, __VA_ARGS__)
+#define TD_EACH_DOUBLE(X, ...) X(FLOAT64, double, __VA_ARGS__)
+#define TD_EACH_FLOAT(X, ...) X(FLOAT32, float, __VA_ARGS__) TD_EACH_DOUBLE(X, __VA_ARGS__)
 #define TD_EACH_SIGNED(X, ...)                                                                                         \
   X(UINT8, uint8_t, __VA_ARGS__) X(INT32, int32_t, __VA_ARGS__) X(INT64, int64_t, __VA_ARGS__)
 // Unsigned where overflow must wrap and the sign makes no difference.
@@ -78,42 +84,43 @@ bool td_cast_run(void *out, uint8_t to, const void *in, uint8_t from, int64_t st
 // ---- loops ----
 #define TD_LOOP_HEAD(NAME, TYPE, name)                                                                                 \
   TD_CLONES static void name##_loop_##NAME(int64_t n, void *out, const void *in_x, const void *in_y, const void *in_z, \
-                                           unsigned fixed, double argument) {                                          \
+                                           unsigned fixed, const double arguments[TD_MAP_ARGUMENTS]) {                 \
     typedef TYPE T;                                                                                                    \
-    const T p __attribute__((unused)) = (T)argument;                                                                   \
+    const T p __attribute__((unused)) = (T)arguments[0], q __attribute__((unused)) = (T)arguments[1];                  \
+    const T r __attribute__((unused)) = (T)arguments[2];                                                               \
     (void)in_y, (void)in_z, (void)fixed;
 #define TD_LOOP_EACH TD_INDEPENDENT for (int64_t i = 0; i < n; i++)
 
 // RESULT is the C type of the result (T, or uint8_t for bool).
 #define TD_LOOP1(NAME, TYPE, name, RESULT, expression)                                                                 \
   TD_LOOP_HEAD(NAME, TYPE, name)                                                                                       \
-  RESULT *r = out;                                                                                                     \
+  RESULT *result = out;                                                                                                \
   const T *at_x = in_x;                                                                                                \
   TD_LOOP_EACH {                                                                                                       \
     const T x = at_x[i];                                                                                               \
-    r[i] = (RESULT)(expression);                                                                                       \
+    result[i] = (RESULT)(expression);                                                                                  \
   }                                                                                                                    \
   }
 
 #define TD_LOOP2(NAME, TYPE, name, RESULT, expression)                                                                 \
   TD_LOOP_HEAD(NAME, TYPE, name)                                                                                       \
-  RESULT *r = out;                                                                                                     \
+  RESULT *result = out;                                                                                                \
   const T *at_x = in_x, *at_y = in_y;                                                                                  \
   if (!fixed) TD_LOOP_EACH {                                                                                           \
       const T x = at_x[i], y = at_y[i];                                                                                \
-      r[i] = (RESULT)(expression);                                                                                     \
+      result[i] = (RESULT)(expression);                                                                                \
     }                                                                                                                  \
   else if (fixed == 2) {                                                                                               \
     const T y = *at_y;                                                                                                 \
     TD_LOOP_EACH {                                                                                                     \
       const T x = at_x[i];                                                                                             \
-      r[i] = (RESULT)(expression);                                                                                     \
+      result[i] = (RESULT)(expression);                                                                                \
     }                                                                                                                  \
   } else {                                                                                                             \
     const T x = *at_x;                                                                                                 \
     TD_LOOP_EACH {                                                                                                     \
       const T y = at_y[i];                                                                                             \
-      r[i] = (RESULT)(expression);                                                                                     \
+      result[i] = (RESULT)(expression);                                                                                \
     }                                                                                                                  \
   }                                                                                                                    \
   }
@@ -121,33 +128,33 @@ bool td_cast_run(void *out, uint8_t to, const void *in, uint8_t from, int64_t st
 // FIRST is the C type of the first operand (T, or uint8_t for a condition: loops over _Bool do not vectorise).
 #define TD_LOOP3(NAME, TYPE, name, FIRST, expression)                                                                  \
   TD_LOOP_HEAD(NAME, TYPE, name)                                                                                       \
-  T *r = out;                                                                                                          \
+  T *result = out;                                                                                                     \
   const FIRST *at_x = in_x;                                                                                            \
   const T *at_y = in_y, *at_z = in_z;                                                                                  \
   if (!fixed) TD_LOOP_EACH {                                                                                           \
       const FIRST x = at_x[i];                                                                                         \
       const T y = at_y[i], z = at_z[i];                                                                                \
-      r[i] = (T)(expression);                                                                                          \
+      result[i] = (T)(expression);                                                                                     \
     }                                                                                                                  \
   else if (fixed == 2) {                                                                                               \
     const T y = *at_y;                                                                                                 \
     TD_LOOP_EACH {                                                                                                     \
       const FIRST x = at_x[i];                                                                                         \
       const T z = at_z[i];                                                                                             \
-      r[i] = (T)(expression);                                                                                          \
+      result[i] = (T)(expression);                                                                                     \
     }                                                                                                                  \
   } else if (fixed == 4) {                                                                                             \
     const T z = *at_z;                                                                                                 \
     TD_LOOP_EACH {                                                                                                     \
       const FIRST x = at_x[i];                                                                                         \
       const T y = at_y[i];                                                                                             \
-      r[i] = (T)(expression);                                                                                          \
+      result[i] = (T)(expression);                                                                                     \
     }                                                                                                                  \
   } else {                                                                                                             \
     const T y = *at_y, z = *at_z;                                                                                      \
     TD_LOOP_EACH {                                                                                                     \
       const FIRST x = at_x[i];                                                                                         \
-      r[i] = (T)(expression);                                                                                          \
+      result[i] = (T)(expression);                                                                                     \
     }                                                                                                                  \
   }                                                                                                                    \
   }

@@ -329,6 +329,21 @@ TD_INLINE int td_math_isnan_integer(int64_t x) { return (void)x, 0; }
 TD_INLINE float td_math_sign_float(float x) { return x != x ? x : (float)((x > 0) - (x < 0)); }
 TD_INLINE double td_math_sign_double(double x) { return x != x ? x : (double)((x > 0) - (x < 0)); }
 TD_INLINE int64_t td_math_itself(int64_t x) { return x; }
+TD_INLINE int td_math_signbit_float(float x) { return copysignf(1, x) < 0; }
+TD_INLINE int td_math_signbit_double(double x) { return copysign(1, x) < 0; }
+
+// Rounded to a fraction or a multiple of unit, a power of 10 that may be infinite. Where x * unit overflows, x has no
+// further decimals.
+TD_INLINE double td_math_decimals_double(double x, double unit) {
+  double scaled = x * unit;
+  return fabs(scaled) < INFINITY ? rint(scaled) / unit : x;
+}
+TD_INLINE double td_math_tens_double(double x, double unit) {
+  double whole = rint(x / unit);
+  return whole == 0 || fabs(x) == INFINITY ? x - x == 0 ? copysign(0, x) : x : whole * unit;
+}
+TD_INLINE float td_math_decimals(float x, double unit) { return (float)td_math_decimals_double(x, unit); }
+TD_INLINE float td_math_tens(float x, double unit) { return (float)td_math_tens_double(x, unit); }
 
 // ---- names for expressions ----
 
@@ -374,6 +389,13 @@ TD_INLINE int64_t td_math_itself(int64_t x) { return x; }
 #define CEIL(x) _Generic((x), float: ceilf, double: ceil, default: td_math_itself)(x)
 #define RINT(x) _Generic((x), float: rintf, double: rint, default: td_math_itself)(x) // half to even
 #define TRUNC(x) _Generic((x), float: truncf, double: trunc, default: td_math_itself)(x)
+#define IS_CLOSE(x, y, relative, absolute)                                                                             \
+  (((x) == (y)) | ((ABS((x) - (y)) <= (absolute) + (relative) * ABS(y)) & (ABS(y) < (T)INFINITY)))
+#define COPYSIGN(x, y) TD_FLOAT_CHOICE(x, copysignf, copysign)(x, y)
+#define SIGNBIT(x) TD_FLOAT_CHOICE(x, td_math_signbit_float, td_math_signbit_double)(x)
+#define NEXTAFTER(x, y) TD_FLOAT_CHOICE(x, nextafterf, nextafter)(x, y)
+#define DECIMALS(x, unit) TD_FLOAT_CHOICE(x, td_math_decimals, td_math_decimals_double)(x, unit)
+#define TENS(x, unit) TD_FLOAT_CHOICE(x, td_math_tens, td_math_tens_double)(x, unit)
 #define MINIMUM(x, y) ((((x) < (y)) | ISNAN(x)) ? (x) : (y)) // NaN wins
 #define MAXIMUM(x, y) ((((x) > (y)) | ISNAN(x)) ? (x) : (y))
 #endif

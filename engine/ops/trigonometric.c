@@ -30,9 +30,10 @@ TD_CLONES static bool is_near(const float *x, int64_t n) {
 // An element's value does not depend on which of the two loops computes it.
 static void run_angles(td_loop *near, td_loop *any, int64_t n, float *out, const float *x) {
   enum { BLOCK = 1024 };
+  const double none[TD_MAP_ARGUMENTS] = {0};
   for (int64_t done = 0; done < n; done += BLOCK) {
     int64_t count = n - done < BLOCK ? n - done : BLOCK;
-    (is_near(x + done, count) ? near : any)(count, out + done, x + done, NULL, NULL, 0, 0);
+    (is_near(x + done, count) ? near : any)(count, out + done, x + done, NULL, NULL, 0, none);
   }
 }
 
@@ -42,8 +43,8 @@ static void run_angles(td_loop *near, td_loop *any, int64_t n, float *out, const
   TD_LOOP1(FLOAT32, float, name##_any, T, EXPRESSION)                                                                  \
   TD_LOOP1(FLOAT32, float, name##_near, T, NEAR)                                                                       \
   static void name##_loop_FLOAT32(int64_t n, void *out, const void *x, const void *y, const void *z, unsigned fixed,   \
-                                  double argument) {                                                                   \
-    (void)y, (void)z, (void)fixed, (void)argument;                                                                     \
+                                  const double *arguments) {                                                           \
+    (void)y, (void)z, (void)fixed, (void)arguments;                                                                    \
     run_angles(name##_near_loop_FLOAT32, name##_any_loop_FLOAT32, n, out, x);                                          \
   }                                                                                                                    \
   TD_MAP_TABLE(TD_EACH_FLOAT, name, 1, FLOATING)

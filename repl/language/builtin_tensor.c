@@ -1,5 +1,6 @@
 // Builtins that make tensors and Variables, the session's random state, data files, and the registration of all that
 // belongs to tensors: ops by name, dtypes, the random module.
+#include <math.h>
 #include <string.h>
 #include "engine/base/file.h"
 #include "engine/io/idx.h"
@@ -232,8 +233,13 @@ static bool register_random(td_interpreter *I) {
   return module != NULL;
 }
 
+static bool register_constants(td_interpreter *I) { // as tensors print them
+  return td_builtin_define(I, "inf", td_double(INFINITY)) && td_builtin_define(I, "nan", td_double(NAN)) &&
+         td_builtin_define(I, "pi", td_double(M_PI));
+}
+
 bool td_tensors_register(td_interpreter *I) {
-  return register_ops(I) && register_dtypes(I) && register_random(I) && td_builtin_define_rows(I, td_tensor_builtins) &&
+  return register_ops(I) && register_constants(I) && register_dtypes(I) && register_random(I) && td_builtin_define_rows(I, td_tensor_builtins) &&
          td_builtin_define_rows(I, td_tape_builtins) && td_builtin_define_rows(I, td_gradient_builtins) &&
          td_builtin_define_rows(I, td_vmap_builtins) && td_builtin_define_rows(I, td_custom_builtins) &&
          td_builtin_define_rows(I, td_check_builtins) &&

@@ -72,9 +72,22 @@ simple(
     clip=lambda x, low, high: torch.clamp(x, low, high),
     floor=torch.floor,
     ceil=torch.ceil,
-    round=torch.round,
+    round=lambda x, decimals=0: torch.round(x, decimals=decimals) if x.is_floating_point() else x,
     trunc=torch.trunc,
+    frac=lambda x: x - torch.trunc(x),
+    fmin=torch.fmin,
+    fmax=torch.fmax,
+    copysign=torch.copysign,
+    copysign_gradient=lambda c, x, y: c * torch.sign(x) * torch.copysign(torch.ones(()), y),
+    nextafter=torch.nextafter,
+    nan_to_num=lambda x, nan=0.0, posinf=None, neginf=None: torch.nan_to_num(x, nan, posinf, neginf),
 )
+
+
+@op
+def heaviside(x, values):
+    return torch.where(x == 0, values, (x > 0).to(values.dtype))
+
 
 # ---- bits, comparisons ----
 
@@ -109,8 +122,23 @@ simple(
     isnan=torch.isnan,
     isinf=torch.isinf,
     isfinite=torch.isfinite,
+    isposinf=torch.isposinf,
+    isneginf=torch.isneginf,
+    signbit=torch.signbit,
     where=lambda condition, x, y: torch.where(condition != 0, x, y),
 )
+
+
+
+@op
+def isclose(x, y, rtol=1e-5, atol=1e-8, equal_nan=False):
+    return torch.from_numpy(numpy.array(numpy.isclose(x.detach(), y.detach(), rtol, atol, equal_nan)))
+
+
+@op
+def allclose(x, y, rtol=1e-5, atol=1e-8, equal_nan=False):
+    return isclose(x, y, rtol, atol, equal_nan).all()
+
 
 # ---- exponentials, angles, activations ----
 
