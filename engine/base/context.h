@@ -9,6 +9,7 @@
 
 typedef struct td_context td_context;
 struct td_recorder;  // engine/ops/op.h: what dispatch calls after an op ran
+struct td_inspector;
 
 enum { TD_BATCH_LEVELS = 7 };
 
@@ -21,6 +22,7 @@ struct td_context {
   td_place place;                      // the source place that runs now; ops stamp it on what they make
   atomic_int interrupt;                // nonzero: stop soon with TD_ERROR_INTERRUPT
   const struct td_recorder *recorder;  // NULL: nothing records
+  const struct td_inspector *inspector; // NULL: nobody looks at results
   void *tapes;                         // state of engine/tape
   td_batch batches[TD_BATCH_LEVELS];   // open calls of vmap, outermost first (engine/ops/batch.h)
   int batch_depth;

@@ -273,6 +273,7 @@ int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int 
     out[i]->place = context->place;
     out[i]->flags = flags & TD_TENSOR_FROM_VARIABLE;
   }
+  if (context->inspector) context->inspector->ran(context, op, in, in_count, out, infer.out_count);
   if (!context->recorder) return TD_OK;
   code = context->recorder->record(context, op, in, in_count, args, out, infer.out_count);
   if (code) drop(out, infer.out_count);

@@ -173,6 +173,11 @@ typedef struct td_recorder {
                 int out_count);
 } td_recorder;
 
+// What dispatch calls with the results of every op before they are recorded (engine/tape/finite.c).
+typedef struct td_inspector {
+  void (*ran)(td_context *, const td_op *, td_tensor *const *in, int in_count, td_tensor *const *out, int out_count);
+} td_inspector;
+
 // Runs one op. in: borrowed, NULL for an optional input that is None. args: one for each non-tensor parameter (NULL: all
 // defaults). out: new references, TD_OUTPUT_MAX places, NULL after the last one of a TD_MANY row. half floats are computed
 // in float32. Broadcasting is the kernels'.

@@ -189,7 +189,7 @@ static void add_chunk(void *argument, int64_t chunk) {
 }
 
 static bool add_in_place(td_context *context, const td_tensor *sum, const td_tensor *more) {
-  if (td_dtype_is_half(sum->dtype) || more->origin || !td_tensor_is_sole(sum)) return false;
+  if (td_dtype_is_half(sum->dtype) || more->origin || !td_tensor_is_sole(sum) || context->inspector) return false;
   if (!td_tensor_is_contiguous(sum) || !td_tensor_is_contiguous(more)) return false;
   addition a = {sum, more};
   td_pool_run(context->pool, (sum->size + CHUNK - 1) / CHUNK, add_chunk, &a);
@@ -311,12 +311,15 @@ int td_record_refuse(td_context *context, const char *who, const td_record *reco
 
 static int run_rule(td_pass *pass, td_rule *rule, const td_node *node) {
   td_context *context = pass->context;
+  td_tapes *tapes = context->tapes;
   td_record *record = node->record;
+  const td_record *outer = tapes->running;
   int code = td_record_refuse(context, "gradient", record);
   if (code) return code;
   context->error.code = TD_OK;
   td_scope_open(&rule->scope, context);
   fill(pass, rule, node);
+  tapes->running = record;
   code = rule->scope.failed ? context->error.code : record->op->vjp(rule);
   if (!code && rule->scope.failed) code = context->error.code;
   if (!code && rule->scope.failed)
@@ -325,6 +328,7 @@ static int run_rule(td_pass *pass, td_rule *rule, const td_node *node) {
   for (int i = 0; i < record->in_count && !code; i++)
     if (rule->needs[i] && rule->din[i]) code = deliver(pass, rule, i, pass->edges[node->edge + (uint32_t)i]);
   td_scope_close(&rule->scope);
+  tapes->running = outer;
   return code;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "engine/base/memory.h"
+#include "engine/tape/finite.h"
 #include "engine/tape/state.h"
 
 enum { NOTES_MAX = 4096, NOTES_COMPARED = 64 };
@@ -28,6 +29,7 @@ void td_tapes_update(td_context *context) {
 
 void td_tapes_free(td_context *context) {
   td_tapes *tapes = context->tapes;
+  if (context->inspector) td_finite_stop(context, td_finite_of(context));
   if (!tapes) return;
   for (int i = 0; i < TD_SLOTS; i++)
     if (tapes->slots[i]) td_tape_close(context, tapes->slots[i]);

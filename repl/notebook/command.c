@@ -6,7 +6,7 @@
 #include <string.h>
 #include "repl/notebook/commands.h"
 
-static const td_command_row *const topics[] = {td_commands_time, td_commands_session, td_commands_inspect,
+static const td_command_row *const topics[] = {td_commands_time, td_commands_session, td_commands_inspect, td_commands_trouble,
                                                td_commands_debug};
 
 const td_command_row *td_command_at(int index) {

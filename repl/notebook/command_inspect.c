@@ -1,6 +1,6 @@
-// %who, %whos, %mem, %tape, %health: what the session holds.
-#include <math.h>
+// %who, %whos, %mem, %tape: what the session holds.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "engine/base/memory.h"
 #include "repl/language/nest.h"
@@ -54,15 +54,115 @@ static td_value run_whos(td_interpreter *I, const char *arguments) {
   return TD_NONE;
 }
 
+// ---- %mem ----
+
+typedef struct held { // a storage that a record keeps for backward, counted once
+  const td_storage *storage;
+  const td_record *record;
+  td_meta meta;
+  int saved;
+} held;
+
+typedef struct holdings {
+  held *at;
+  int64_t count, bytes;
+} holdings;
+
+static int by_storage(const void *a, const void *b) {
+  const held *x = a, *y = b;
+  if (x->storage != y->storage) return x->storage < y->storage ? -1 : 1;
+  return (x->record->serial > y->record->serial) - (x->record->serial < y->record->serial);
+}
+
+static int by_bytes(const void *a, const void *b) {
+  const held *x = a, *y = b;
+  if (x->storage->bytes != y->storage->bytes) return x->storage->bytes < y->storage->bytes ? 1 : -1;
+  return (x->record->serial > y->record->serial) - (x->record->serial < y->record->serial);
+}
+
+static bool holdings_of(td_interpreter *I, const td_tape *tape, holdings *h) { // biggest first
+  int64_t capacity = 0, count = 0;
+  for (int64_t n = 0; n < td_tape_length(tape); n++) {
+    const td_record *record = td_tape_record_at(tape, n);
+    capacity += record->in_count + record->out_count;
+  }
+  *h = (holdings){.at = td_memory_new((size_t)(capacity + 1) * sizeof *h->at)};
+  if (!h->at) return td_raise_memory(I), false;
+  for (int64_t n = 0; n < td_tape_length(tape); n++) {
+    const td_record *record = td_tape_record_at(tape, n);
+    for (int k = 0; k < record->in_count + record->out_count; k++)
+      if (record->saved[k])
+        h->at[count++] = (held){record->saved[k]->storage, record, td_tensor_meta(record->saved[k]), k};
+  }
+  qsort(h->at, (size_t)count, sizeof *h->at, by_storage);
+  for (int64_t n = 0; n < count; n++) {
+    if (n && h->at[n].storage == h->at[n - 1].storage) continue;
+    h->bytes += h->at[n].storage->bytes;
+    h->at[h->count++] = h->at[n];
+  }
+  qsort(h->at, (size_t)h->count, sizeof *h->at, by_bytes);
+  return true;
+}
+
+static void held_print(td_interpreter *I, const held *h, td_text *text) {
+  const td_record *record = h->record;
+  char place[64];
+  size_t start = text->length;
+  td_text_print(text, "%12lld bytes  ", (long long)h->storage->bytes);
+  td_meta_print(text, h->meta.dtype, h->meta.rank, h->meta.shape);
+  td_text_pad(text, start + 44, ' ');
+  bool output = h->saved >= record->in_count, list = record->op->params[0].kind == TD_PARAM_TENSORS;
+  td_place_describe(I->context, record->place, place, sizeof place);
+  td_text_print(text, "  %s of %s at %s\n",
+                output ? "result" : record->op->params[list ? 0 : h->saved].name, record->op->name, place);
+}
+
+static td_value tape_mem(td_interpreter *I, const td_tape *tape) {
+  enum { SHOWN = 40 };
+  holdings h;
+  td_text text = {0};
+  if (!holdings_of(I, tape, &h)) return TD_NIL;
+  td_text_print(&text, "%lld bytes kept for backward by %lld records\n", (long long)h.bytes,
+                (long long)td_tape_length(tape));
+  for (int64_t n = 0; n < h.count && n < SHOWN; n++) held_print(I, &h.at[n], &text);
+  if (h.count > SHOWN) td_text_print(&text, "... %lld more\n", (long long)(h.count - SHOWN));
+  td_memory_free(h.at);
+  td_output_text(I, &text);
+  return TD_NONE;
+}
+
+static bool mem_of_tapes(td_interpreter *I, td_text *text) { // a line for each named tape
+  for (int i = 0; i < I->main->count; i++) {
+    const td_global *global = I->main->globals[i];
+    if (!is_user_name(global) || !td_is(global->value, &td_tape_type)) continue;
+    const td_tape *tape = ((td_tape_value *)global->value.o)->tape;
+    holdings h;
+    if (!holdings_of(I, tape, &h)) return false;
+    td_text_print(text, "tape %s: %lld bytes kept for backward, %lld records\n", global->name->data, (long long)h.bytes,
+                  (long long)td_tape_length(tape));
+    td_memory_free(h.at);
+  }
+  return true;
+}
+
 static td_value run_mem(td_interpreter *I, const char *arguments) {
-  (void)arguments;
+  if (*arguments) {
+    td_value v = td_evaluate_text(I, arguments, "%mem"), result = TD_NIL;
+    if (td_is(v, &td_tape_type)) result = tape_mem(I, ((td_tape_value *)v.o)->tape);
+    else if (!td_is_nil(v)) td_raise(I, TD_CLASS_TYPE_ERROR, "%%mem takes a GradientTape, not %s", td_type_name(I, v));
+    td_unref(v);
+    return result;
+  }
   td_text text = {0};
   long long variables = td_variable_count();
   td_text_print(&text, "live %lld bytes, peak %lld bytes, %lld Variable%s\n", (long long)td_memory_live(),
                 (long long)td_memory_peak(), variables, variables == 1 ? "" : "s");
+  bool ok = mem_of_tapes(I, &text);
   td_output_text(I, &text);
-  return TD_NONE;
+  return ok ? TD_NONE : TD_NIL;
 }
+
+// ---- %tape ----
 
 static void record_print(td_interpreter *I, const td_record *record, int64_t index, td_text *text) {
   char place[64];
@@ -94,58 +194,10 @@ static td_value run_tape(td_interpreter *I, const char *arguments) {
   return TD_NONE;
 }
 
-// ---- %health: norms of values and gradients, layer by layer ----
-
-static double norm_of(const td_tensor *t) {
-  double sum = 0;
-  for (int64_t i = 0; i < t->size; i++) {
-    double x = td_tensor_get_float(t, i);
-    sum += x * x;
-  }
-  return sqrt(sum);
-}
-
-typedef struct health { td_text text; int count; } health;
-
-static bool health_leaf(td_interpreter *I, td_value leaf, void *argument) {
-  health *h = argument;
-  if (!td_is(leaf, &td_variable_type)) {
-    td_raise(I, TD_CLASS_TYPE_ERROR, "%%health needs Variables or a model, not %s", td_type_name(I, leaf));
-    return false;
-  }
-  const td_variable *v = td_unbox_variable(leaf);
-  char unnamed[24];
-  snprintf(unnamed, sizeof unnamed, "variable %d", h->count++);
-  size_t start = h->text.length;
-  td_text_print(&h->text, "%s", v->name[0] ? v->name : unnamed);
-  td_text_pad(&h->text, start + 20, ' ');
-  td_text_print(&h->text, " value %-10.4g", norm_of(v->value));
-  if (v->grad) {
-    double norm = norm_of(v->grad);
-    const char *flag = norm != norm ? "  NaN" : norm < 1e-7 ? "  vanishing" : norm > 1e3 ? "  exploding" : "";
-    td_text_print(&h->text, " gradient %-10.4g%s", norm, flag);
-  } else td_text_add(&h->text, " gradient none");
-  td_text_add_char(&h->text, '\n');
-  return true;
-}
-
-static td_value run_health(td_interpreter *I, const char *arguments) {
-  if (!*arguments) return td_raise(I, TD_CLASS_SYNTAX_ERROR, "%%health needs a list of Variables or a model");
-  td_value v = td_evaluate_text(I, arguments, "%health");
-  if (td_is_nil(v)) return TD_NIL;
-  health h = {0};
-  bool ok = td_nest_each(I, v, health_leaf, &h);
-  td_unref(v);
-  if (ok) td_output_text(I, &h.text);
-  td_text_clear(&h.text);
-  return ok ? TD_NONE : TD_NIL;
-}
-
 const td_command_row td_commands_inspect[] = {
     {"who", "%who", run_who, "The names that this session defined."},
     {"whos", "%whos", run_whos, "The names with types, shapes and bytes."},
-    {"mem", "%mem", run_mem, "Bytes that tensors and values hold now, and the most so far."},
+    {"mem", "%mem [TAPE]", run_mem,
+     "Bytes that tensors and values hold now, and the most so far; of a tape what it keeps for backward, and why."},
     {"tape", "%tape TAPE", run_tape, "The records of a tape: op, shape, bytes held, source line."},
-    {"health", "%health VARIABLES", run_health,
-     "Norms of values and gradients; marks gradients below 1e-7 and above 1e3."},
     {NULL, NULL, NULL, NULL}};

@@ -8,7 +8,8 @@
 // Each ends at name NULL.
 extern const td_command_row td_commands_time[];    // %time %timeit
 extern const td_command_row td_commands_session[]; // %run %reset %history %save %pwd %cd %seed %help
-extern const td_command_row td_commands_inspect[]; // %who %whos %mem %tape %health
+extern const td_command_row td_commands_inspect[]; // %who %whos %mem %tape
+extern const td_command_row td_commands_trouble[]; // %nan %health
 extern const td_command_row td_commands_debug[];   // %debug
 
 td_value td_shell_run(td_interpreter *I,
