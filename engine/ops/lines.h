@@ -1,41 +1,12 @@
-// Loops over one line of floats that softmax, its losses and logsumexp share. TD_LINES(T, name) defines them for a
-// type.
+// Loops over one line of floats that softmax, its losses and logsumexp share.
 #ifndef TD_OPS_LINES_H
 #define TD_OPS_LINES_H
-#include "engine/device/cpu/clones.h"
-#include "engine/ops/math.h"
+#include <stdint.h>
 
-// name_largest: the largest of n numbers, NaN where there is one; -inf of none.
-// name_exponentials: sum of exp(x - shift), which are written to out unless it is NULL.
-#define TD_LINES(T, name)                                                                                 \
-  TD_CLONES static T name##_largest(const T *x, int64_t n) {                                              \
-    enum { LANES = 32 };                                                                                  \
-    T largest = -(T)INFINITY;                                                                             \
-    int64_t i = 0;                                                                                        \
-    if (n >= 4 * LANES) {                                                                                 \
-      T lanes[LANES];                                                                                     \
-      for (int l = 0; l < LANES; l++) lanes[l] = -(T)INFINITY;                                            \
-      for (; i + LANES <= n; i += LANES)                                                                  \
-        for (int l = 0; l < LANES; l++) lanes[l] = MAXIMUM(x[i + l], lanes[l]);                           \
-      for (int l = 0; l < LANES; l++) largest = MAXIMUM(lanes[l], largest);                               \
-    }                                                                                                     \
-    for (; i < n; i++) largest = MAXIMUM(x[i], largest);                                                  \
-    return largest;                                                                                       \
-  }                                                                                                       \
-  TD_CLONES static double name##_exponentials(const T *restrict x, int64_t n, T shift, T *restrict out) { \
-    enum { BLOCK_LENGTH = 256, LANES = 8 };                                                               \
-    double sums[LANES] = {0}, sum = 0;                                                                    \
-    T block[BLOCK_LENGTH];                                                                                \
-    for (int64_t done = 0; done < n; done += BLOCK_LENGTH) {                                              \
-      int64_t count = n - done < BLOCK_LENGTH ? n - done : BLOCK_LENGTH, i = 0;                           \
-      T *e = block;                                                                                       \
-      if (out) e = out + done;                                                                            \
-      for (int64_t j = 0; j < count; j++) e[j] = EXP((T)(x[done + j] - shift));                           \
-      for (; i + LANES <= count; i += LANES)                                                              \
-        for (int l = 0; l < LANES; l++) sums[l] += (double)e[i + l];                                      \
-      for (; i < count; i++) sum += (double)e[i];                                                         \
-    }                                                                                                     \
-    for (int l = 0; l < LANES; l++) sum += sums[l];                                                       \
-    return sum;                                                                                           \
-  }
+// The largest of n numbers, NaN where there is one; -inf of none.
+float td_single_largest(const float *x, int64_t n);
+double td_twofold_largest(const double *x, int64_t n);
+// The sum of exp(x - shift), which are written to out unless it is NULL.
+double td_single_exponentials(const float *restrict x, int64_t n, float shift, float *restrict out);
+double td_twofold_exponentials(const double *restrict x, int64_t n, double shift, double *restrict out);
 #endif

@@ -1,6 +1,7 @@
 // Losses. cross_entropy works on logits: one fused kernel for the loss, one for its gradient, both stable for any
 // finite logits. A line is the scores of one example: the class axis is axis 1 (axis 0 of 1-d logits). Targets are
 // integer labels, one for each line, or one probability for each score.
+#include <math.h>
 #include <string.h>
 
 #include "engine/base/memory.h"
@@ -14,9 +15,6 @@ enum { MEAN, SUM, NONE };
 static const char *const reductions[] = {"mean", "sum", "none", NULL};
 #define REDUCTION_PARAM \
   { .name = "reduction", .kind = TD_PARAM_CHOICE, .fallback = TD_INT_DEFAULT(MEAN), .choices = reductions }
-
-TD_LINES(float, single)
-TD_LINES(double, twofold)
 
 static int class_axis(int rank) { return rank > 1 ? 1 : 0; }
 
@@ -91,8 +89,8 @@ typedef struct entropy {
     const T *x = (const T *)e->input.data + line * e->classes;                                               \
     int64_t label = e->labelled ? ((const int64_t *)e->labels.data)[line] : 0;                               \
     if (e->labelled && label == e->ignore) return 0;                                                         \
-    T largest = name##_largest(x, e->classes);                                                               \
-    double rest = log(name##_exponentials(x, e->classes, largest, NULL)), loss = 0;                          \
+    T largest = td_##name##_largest(x, e->classes);                                                          \
+    double rest = log(td_##name##_exponentials(x, e->classes, largest, NULL)), loss = 0;                     \
     if (e->labelled) return rest - ((double)x[label] - (double)largest);                                     \
     const T *p = (const T *)e->probabilities.data + line * e->classes;                                       \
     for (int64_t i = 0; i < e->classes; i++)                                                                 \
@@ -110,7 +108,7 @@ typedef struct entropy {
     }                                                                                                        \
     const T *p = e->labelled ? NULL : (const T *)e->probabilities.data + line * e->classes;                  \
     for (int64_t i = 0; p && i < e->classes; i++) total += (double)p[i];                                     \
-    double sum = name##_exponentials(x, e->classes, name##_largest(x, e->classes), out);                     \
+    double sum = td_##name##_exponentials(x, e->classes, td_##name##_largest(x, e->classes), out);           \
     double scale = weight * (p ? total : 1) / sum;                                                           \
     if (p)                                                                                                   \
       for (int64_t i = 0; i < e->classes; i++) out[i] = (T)((double)out[i] * scale - (double)p[i] * weight); \

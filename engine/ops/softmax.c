@@ -1,21 +1,20 @@
 // softmax and log_softmax along an axis. Each line is shifted by its own largest element, so nothing overflows.
+#include <math.h>
+
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/lines.h"
 #include "engine/ops/map.h"
 
-TD_LINES(float, single)
-TD_LINES(double, twofold)
-
-#define SOFTMAX(T, name)                                                     \
-  TD_CLONES static void name##_softmax(const T *x, T *out, int64_t n) {      \
-    double scale = 1 / name##_exponentials(x, n, name##_largest(x, n), out); \
-    for (int64_t i = 0; i < n; i++) out[i] = (T)(out[i] * scale);            \
-  }                                                                          \
-  TD_CLONES static void name##_log_softmax(const T *x, T *out, int64_t n) {  \
-    T largest = name##_largest(x, n);                                        \
-    T rest = (T)log(name##_exponentials(x, n, largest, NULL));               \
-    for (int64_t i = 0; i < n; i++) out[i] = (x[i] - largest) - rest;        \
+#define SOFTMAX(T, name)                                                               \
+  TD_CLONES static void name##_softmax(const T *x, T *out, int64_t n) {                \
+    double scale = 1 / td_##name##_exponentials(x, n, td_##name##_largest(x, n), out); \
+    for (int64_t i = 0; i < n; i++) out[i] = (T)(out[i] * scale);                      \
+  }                                                                                    \
+  TD_CLONES static void name##_log_softmax(const T *x, T *out, int64_t n) {            \
+    T largest = td_##name##_largest(x, n);                                             \
+    T rest = (T)log(td_##name##_exponentials(x, n, largest, NULL));                    \
+    for (int64_t i = 0; i < n; i++) out[i] = (x[i] - largest) - rest;                  \
   }
 SOFTMAX(float, single)
 SOFTMAX(double, twofold)

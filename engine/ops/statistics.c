@@ -6,9 +6,6 @@
 #include "engine/ops/map.h"
 #include "engine/ops/reduce.h"
 
-TD_LINES(float, single)
-TD_LINES(double, twofold)
-
 // ---- the walk: one number from each line ----
 
 typedef struct work work;
@@ -124,12 +121,12 @@ static double line_logsumexp(const work *w, int64_t line) {
   int64_t n = w->r.count, at = line * n;
   if (w->single) {
     const float *x = (const float *)w->r.flat.data + at;
-    float largest = single_largest(x, n);
-    return isinf(largest) ? (double)largest : (double)largest + log(single_exponentials(x, n, largest, NULL));
+    float largest = td_single_largest(x, n);
+    return isinf(largest) ? (double)largest : (double)largest + log(td_single_exponentials(x, n, largest, NULL));
   }
   const double *x = (const double *)w->r.flat.data + at;
-  double largest = twofold_largest(x, n);
-  return isinf(largest) ? largest : largest + log(twofold_exponentials(x, n, largest, NULL));
+  double largest = td_twofold_largest(x, n);
+  return isinf(largest) ? largest : largest + log(td_twofold_exponentials(x, n, largest, NULL));
 }
 
 static int logsumexp_kernel(const td_call *call) { return reduce_lines(call, &call->args[0], 0, line_logsumexp); }

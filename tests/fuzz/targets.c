@@ -15,8 +15,13 @@
 #include "repl/library/library.h"
 #include "repl/language/builtins.h"
 #include "repl/language/interpreter.h"
+#include "repl/notebook/deck.h"
 
 enum { MILLISECONDS = 40, RUNS_KEPT = 64 };
+
+// An input may ask for more memory than there is: it gets an error, as from the C library.
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "allocator_may_return_null=1:max_allocation_size_mb=512:detect_leaks=0"; }
 
 static void fail(const char *what) {
   fprintf(stderr, "fuzz: %s\n", what);
@@ -149,7 +154,53 @@ void fuzz_format(const uint8_t *bytes, size_t size) {
   free(spec);
 }
 
+// ---- numbers ----
+
+static td_value read_number(int how, td_str *text) { // 0: a float, else an int with base how - 1
+  return how ? td_int_parse(session, text, how == 1 ? 0 : how) : td_float_parse(session, text);
+}
+
+// What is read, printed and read again is the same number.
+void fuzz_number(const uint8_t *bytes, size_t size) {
+  if (!size) return;
+  open_session();
+  int how = bytes[0] % 37;
+  td_str *text = td_str_new(session, (const char *)bytes + 1, size - 1), *again = NULL;
+  if (!text) fail("no memory for a text");
+  td_value number = read_number(how, text), same = TD_NIL;
+  td_text printed = {0};
+  if (!td_is_nil(number) && td_repr(session, number, &printed)) again = td_str_take(session, &printed);
+  if (again) same = read_number(how ? 10 : 0, again);
+  if (again && (same.tag != number.tag || (same.i != number.i && number.f == number.f))) fail("another number is read");
+  if (td_is_nil(number) == td_is_nil(session->raised)) fail("neither a number nor an error");
+  td_clear_raised(session);
+  td_unref(td_from(text));
+  td_unref(td_from(again));
+}
+
 // ---- files ----
+
+static void check_cells(const td_deck *deck) {
+  const char *at = deck->text, *end = deck->text + deck->length;
+  int line = 0;
+  for (const td_cell_text *cell = deck->cells; cell < deck->cells + deck->count; cell++) {
+    if (!cell->length || cell->text < at || cell->length > (size_t)(end - cell->text)) fail("a cell is out of place");
+    for (; at < cell->text; at++) line += *at == '\n';
+    if (line != cell->line) fail("a cell's line is wrong");
+  }
+}
+
+void fuzz_cells(const uint8_t *bytes, size_t size) {
+  static td_context *context;
+  if (!context) context = td_context_new(1);
+  if (!context) fail("no context");
+  int64_t before = td_memory_live();
+  td_deck deck;
+  if (td_deck_parse(context, (const char *)bytes, size, &deck) == TD_OK) check_cells(&deck);
+  td_error_clear(context);
+  td_deck_clear(&deck);
+  if (td_memory_live() != before) fail("a deck: memory is left");
+}
 
 void fuzz_idx(const uint8_t *bytes, size_t size) {
   static int file = -1;

@@ -7,5 +7,7 @@
 
 void fuzz_language(const uint8_t *bytes, size_t size); // a deck: parsed, then run for a short time
 void fuzz_format(const uint8_t *bytes, size_t size);   // first byte: a value and a way to format; the others: the spec
+void fuzz_number(const uint8_t *bytes, size_t size);   // first byte: how to read the others as a number
+void fuzz_cells(const uint8_t *bytes, size_t size);    // a deck file, cut into cells
 void fuzz_idx(const uint8_t *bytes, size_t size);      // an IDX file, gzipped or not
 #endif

@@ -1,6 +1,6 @@
-// Inputs from a stranger, in every "make check": all past finds, then mutations of the golden decks, of format specs and
-// of IDX files, the same ones on every run. Each batch runs in a process of its own; when it dies, the input that was
-// running is shown, to be made small and kept in tests/fuzz/finds.
+// Inputs from a stranger, in every "make check": all past finds, then mutations of the golden decks, format specs, numbers,
+// deck files and IDX files, the same ones on every run. Each batch runs in a process of its own; when it dies, the input
+// that was running is shown, to be made small and kept in tests/fuzz/finds.
 #include <check.h>
 #include <glob.h>
 #include <limits.h>
@@ -18,12 +18,6 @@
 #endif
 
 #include "tests/fuzz/targets.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-const char *__asan_default_options(void);
-// An input may ask for more than there is: it gets an error, as from the C library.
-const char *__asan_default_options(void) { return "allocator_may_return_null=1:max_allocation_size_mb=512:detect_leaks=0"; }
-#endif
 
 enum { INPUT_MAX = 1 << 16, SECONDS = 120 };
 typedef void target(const uint8_t *, size_t);
@@ -73,6 +67,11 @@ static void read_seeds(void) {
 
 // ---- running ----
 
+static uint64_t number_of(const char *name, uint64_t otherwise) { // what the environment tells
+  const char *text = getenv(name);
+  return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
 static void run_alone(target *run, void (*make)(uint64_t, input *), uint64_t first, uint64_t count) {
   current = mmap(NULL, sizeof *current, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ck_assert_ptr_ne(current, MAP_FAILED);
@@ -85,7 +84,7 @@ static void run_alone(target *run, void (*make)(uint64_t, input *), uint64_t fir
     setrlimit(RLIMIT_AS, &limit);
 #endif
     (void)limit;
-    alarm(SECONDS);
+    alarm((unsigned)(SECONDS * number_of("SLOWNESS", 1)));
     for (uint64_t i = first; i < first + count; i++) {
       if (make) make(i, current);
       run(current->bytes, current->size);
@@ -199,19 +198,36 @@ static void make_deck(uint64_t number, input *in) {
   for (size_t i = 1 + below(&state, 4); i > 0; i--) mutate_text(&state, in);
 }
 
+// After a byte that is anything, some of the pieces.
+static void make_of_pieces(uint64_t number, input *in, const char *const *pieces, size_t count, size_t most) {
+  uint64_t state = number;
+  in->size = 0;
+  uint8_t kind = (uint8_t)next_random(&state);
+  splice(in, 0, 0, &kind, 1);
+  for (size_t i = 1 + below(&state, most); i > 0; i--) {
+    const char *piece = pieces[below(&state, count)];
+    splice(in, in->size, 0, piece, strlen(piece));
+  }
+}
+
 static void make_format(uint64_t number, input *in) {
   static const char *const pieces[] = {"<", ">", "=", "^", "+", "-", " ", "#", "0", "1", "9", "12", "30", "999999999999", ",", "_", ".", ".3",
                                        ".0", "e", "E", "f", "F", "g", "G", "n", "%", "d", "b", "o", "x", "X", "c", "s", "r", "a", "{", "}", "{}",
                                        "{0}", "{value}", "{0.real}", "{0[1]}", "{:{}}", "!r", "!s", "!a", "!", ":", "{value!r:>", "%s", "%d", "%5.2f",
                                        "%(k)s", "%*d", "%%", "é", "\xff", "z", "[", "]", "=", "'", "\n", "\\", "\\N{", "x=", "lambda", "*"};
-  uint64_t state = number;
-  in->size = 0;
-  uint8_t kind = (uint8_t)next_random(&state);
-  splice(in, 0, 0, &kind, 1);
-  for (size_t i = 1 + below(&state, 7); i > 0; i--) {
-    const char *piece = pieces[below(&state, sizeof pieces / sizeof *pieces)];
-    splice(in, in->size, 0, piece, strlen(piece));
-  }
+  make_of_pieces(number, in, pieces, sizeof pieces / sizeof *pieces, 7);
+}
+
+static void make_number(uint64_t number, input *in) {
+  static const char *const pieces[] = {"0", "1", "7", "9", "9223372036854775807", "18446744073709551616", "-", "+", "_", ".", "e", "E", "e-", "e308",
+                                       "0x", "0b", "0o", "a", "f", "z", "Z", "inf", "nan", "infinity", " ", "\t", "\n", "\xc2\xa0", "\xd9\xa3", "\xff",
+                                       "000000000000000000000000", "4.9e-324", "2.4703282292062328e-324", "1.7976931348623158e308", "j", "x"};
+  make_of_pieces(number, in, pieces, sizeof pieces / sizeof *pieces, 6);
+}
+
+static void make_cells(uint64_t number, input *in) {
+  static const char *const pieces[] = {"# %%", "\n", "\r\n", "[markdown]", " ", "# %", "#", "%%", "x = 1\n", "\"\"\"", "# %%\n", "\xc3\xa9", "\xff"};
+  make_of_pieces(number, in, pieces, sizeof pieces / sizeof *pieces, 20);
 }
 
 static void make_idx(uint64_t number, input *in) {
@@ -242,10 +258,13 @@ static void make_idx(uint64_t number, input *in) {
 
 // ---- cases ----
 
+// What drives a find that is named TARGET-WHAT.
 static target *target_of(const char *name) {
-  if (strncmp(name, "format-", 7) == 0) return fuzz_format;
-  if (strncmp(name, "idx-", 4) == 0) return fuzz_idx;
-  return fuzz_language;
+  static const struct { const char *name; target *run; } targets[] = {
+      {"language-", fuzz_language}, {"format-", fuzz_format}, {"number-", fuzz_number}, {"cells-", fuzz_cells}, {"idx-", fuzz_idx}};
+  for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+    if (strncmp(name, targets[i].name, strlen(targets[i].name)) == 0) return targets[i].run;
+  ck_abort_msg("tests/fuzz/finds/%s: the name of no target", name);
 }
 
 static glob_t finds;
@@ -265,12 +284,7 @@ START_TEST(past_finds) {
 }
 END_TEST
 
-// How many batches of inputs there are; FUZZ_BATCHES asks for more, FUZZ_FIRST for others.
-static uint64_t number_of(const char *name, uint64_t otherwise) {
-  const char *text = getenv(name);
-  return text ? strtoull(text, NULL, 10) : otherwise;
-}
-
+// FUZZ_BATCHES asks for more batches of inputs, FUZZ_FIRST for others.
 static void run_batches(target *run, void (*make)(uint64_t, input *), uint64_t batches, uint64_t size) {
   uint64_t first = number_of("FUZZ_FIRST", 0);
   batches = number_of("FUZZ_BATCHES", batches);
@@ -286,13 +300,20 @@ END_TEST
 START_TEST(format_specs) { run_batches(fuzz_format, make_format, 4, 1000); }
 END_TEST
 
+START_TEST(numbers) { run_batches(fuzz_number, make_number, 4, 1000); }
+END_TEST
+
+START_TEST(deck_cells) { run_batches(fuzz_cells, make_cells, 4, 1000); }
+END_TEST
+
 START_TEST(idx_files) { run_batches(fuzz_idx, make_idx, 4, 1000); }
 END_TEST
 
 int main(void) {
   Suite *suite = suite_create("fuzz/inputs");
   const struct { const char *name; const TTest *test; } cases[] = {
-      {"finds", past_finds}, {"decks", mutated_decks}, {"formats", format_specs}, {"idx", idx_files}};
+      {"finds", past_finds}, {"decks", mutated_decks}, {"formats", format_specs},
+      {"numbers", numbers}, {"cells", deck_cells}, {"idx", idx_files}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *test = tcase_create(cases[i].name);
     tcase_set_timeout(test, 3600);

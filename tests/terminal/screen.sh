@@ -3,7 +3,7 @@
 #
 # A case is a function case_NAME; "cases FOLDER/NAME-OF-SCRIPT" runs all of them that T asks for and prints the sum.
 
-: "${TAPEDECK:?}" "${T=}"
+: "${TAPEDECK:?}" "${T=}" "${SLOWNESS:=1}"
 work=$(mktemp -d) || exit 1
 server=tapedeck-$$
 passed=0
@@ -38,12 +38,12 @@ paste() { # paste [OPTIONS]: standard input through a tmux buffer; -p: bracketed
   pane paste-buffer -t "$(window)" "$@"
 }
 
-# until_true TEST...: repeats it for at least 30 s before it gives up.
+# until_true TEST...: repeats it for at least 30 s, times SLOWNESS, before it gives up.
 until_true() {
   tries=0
   until "$@"; do
     tries=$((tries + 1))
-    test $tries -lt 1500 || return 1
+    test $tries -lt $((1500 * SLOWNESS)) || return 1
     sleep 0.02
   done
 }
@@ -60,13 +60,13 @@ refuse() { if shows "$1"; then miss "shown, and should not be: $1"; fi; }
 # How many milliseconds pass from the keys until the text stands there.
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 within() { # within LIMIT PATTERN KEYS...
-  limit=$1 pattern=$2
+  limit=$(($1 * SLOWNESS)) pattern=$2
   shift 2
   from=$(milliseconds)
   keys "$@"
   await "$pattern"
   took=$(($(milliseconds) - from))
-  test $took -le "$limit" || miss "took $took ms, wanted $limit: $pattern"
+  test $took -le $limit || miss "took $took ms, wanted $limit: $pattern"
 }
 
 end() { # leaves the program, whatever it does

@@ -1,0 +1,41 @@
+// See lines.h. The functions stand in this file alone: clang 14 gives the resolver of a static function's clones a global
+// name, so that two files could not both have one.
+#include "engine/ops/lines.h"
+
+#include "engine/device/cpu/clones.h"
+#include "engine/ops/math.h"
+
+#define LINES(T, name)                                                                                  \
+  TD_CLONES T td_##name##_largest(const T *x, int64_t n) {                                              \
+    enum { LANES = 32 };                                                                                \
+    T largest = -(T)INFINITY;                                                                           \
+    int64_t i = 0;                                                                                      \
+    if (n >= 4 * LANES) {                                                                               \
+      T lanes[LANES];                                                                                   \
+      for (int l = 0; l < LANES; l++) lanes[l] = -(T)INFINITY;                                          \
+      for (; i + LANES <= n; i += LANES)                                                                \
+        for (int l = 0; l < LANES; l++) lanes[l] = MAXIMUM(x[i + l], lanes[l]);                         \
+      for (int l = 0; l < LANES; l++) largest = MAXIMUM(lanes[l], largest);                             \
+    }                                                                                                   \
+    for (; i < n; i++) largest = MAXIMUM(x[i], largest);                                                \
+    return largest;                                                                                     \
+  }                                                                                                     \
+  TD_CLONES double td_##name##_exponentials(const T *restrict x, int64_t n, T shift, T *restrict out) { \
+    enum { BLOCK_LENGTH = 256, LANES = 8 };                                                             \
+    double sums[LANES] = {0}, sum = 0;                                                                  \
+    T block[BLOCK_LENGTH];                                                                              \
+    for (int64_t done = 0; done < n; done += BLOCK_LENGTH) {                                            \
+      int64_t count = n - done < BLOCK_LENGTH ? n - done : BLOCK_LENGTH, i = 0;                         \
+      T *e = block;                                                                                     \
+      if (out) e = out + done;                                                                          \
+      for (int64_t j = 0; j < count; j++) e[j] = EXP((T)(x[done + j] - shift));                         \
+      for (; i + LANES <= count; i += LANES)                                                            \
+        for (int l = 0; l < LANES; l++) sums[l] += (double)e[i + l];                                    \
+      for (; i < count; i++) sum += (double)e[i];                                                       \
+    }                                                                                                   \
+    for (int l = 0; l < LANES; l++) sum += sums[l];                                                     \
+    return sum;                                                                                         \
+  }
+
+LINES(float, single)
+LINES(double, twofold)
