@@ -29,6 +29,8 @@
   X(td_family_softmax)             \
   X(td_family_loss)                \
   X(td_family_index)               \
+  X(td_family_scatter)             \
+  X(td_family_segment)             \
   X(td_family_random)              \
   X(td_family_optimizer)           \
   X(td_family_identity)            \
@@ -93,6 +95,9 @@ td_tensor *td_log_softmax(td_scope *s, td_tensor *x, int64_t axis);
 // create.c
 td_tensor *td_arange(td_scope *s, int64_t count); // int64 0 to count - 1
 td_tensor *td_eye(td_scope *s, int64_t n, uint8_t dtype);
+// index.c: slices of x along one axis, and their adjoint into zeros of a shape
+td_tensor *td_take_slices(td_scope *s, td_tensor *x, td_tensor *index, int64_t axis);
+td_tensor *td_index_adjoint(td_scope *s, td_tensor *c, td_tensor *index, int64_t axis, int rank, const int64_t *shape);
 // join.c
 td_tensor *td_concat(td_scope *s, td_tensor *a, td_tensor *b, int64_t axis);
 td_tensor *td_concat_all(td_scope *s, td_tensor *const *parts, int count, int64_t axis); // up to TD_INPUT_MAX parts

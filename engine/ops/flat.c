@@ -75,6 +75,40 @@ void td_flat_close(td_flat *flat) {
   flat->owned = NULL;
 }
 
+int64_t td_flat_bytes(const td_view *view, uint8_t dtype) {
+  return dtype == view->dtype && td_view_is_flat(view) ? 0 : view->size * td_dtype_bytes(dtype);
+}
+
+typedef struct fill {
+  const td_view *view;
+  uint8_t dtype;
+  char *out;
+  int64_t length; // of the last axis
+} fill;
+
+static void fill_rows(void *argument, int64_t first, int64_t last) {
+  const fill *f = argument;
+  const td_view *v = f->view;
+  int64_t from_bytes = td_dtype_bytes(v->dtype), to_bytes = td_dtype_bytes(f->dtype);
+  for (int64_t row = first; row < last; row++) {
+    int64_t rest = row, offset = 0;
+    for (int d = v->rank - 1; d-- > 0; rest /= v->shape[d]) offset += rest % v->shape[d] * v->strides[d];
+    td_cast_run(f->out + row * f->length * to_bytes, f->dtype, v->data + offset * from_bytes, v->dtype,
+                v->rank ? v->strides[v->rank - 1] * from_bytes : 0, f->length, false);
+  }
+}
+
+const char *td_flat_fill(td_pool *pool, const td_view *view, uint8_t dtype, void *space) {
+  if (!td_flat_bytes(view, dtype)) return view->data;
+  if (dtype == view->dtype) {
+    td_elements_copy(pool, space, view->data, td_dtype_bytes(dtype), view->rank, view->shape, view->strides);
+    return space;
+  }
+  fill f = {view, dtype, space, view->rank ? view->shape[view->rank - 1] : 1};
+  td_ranges_run(pool, view->size / f.length, f.length, fill_rows, &f);
+  return space;
+}
+
 static void axes_last(int rank, int axis, int *axes) {
   for (int i = 0; i < rank; i++) axes[i] = i < axis ? i : i + 1 < rank ? i + 1 : axis;
 }

@@ -13,6 +13,18 @@ typedef struct td_flat {
 int td_flat_open(const td_call *call, const td_view *view, uint8_t dtype, td_flat *flat);
 void td_flat_close(td_flat *flat);
 
+// The same in a kernel's workspace: bytes that it takes, 0 where the view's own elements will do; then the elements.
+int64_t td_flat_bytes(const td_view *view, uint8_t dtype);
+const char *td_flat_fill(td_pool *pool, const td_view *view, uint8_t dtype, void *space);
+
+// Parts of a workspace, each aligned to 64 bytes: *at moves on.
+static inline int64_t td_space_bytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+static inline void *td_space_take(char **at, int64_t bytes) {
+  void *part = *at;
+  *at += td_space_bytes(bytes);
+  return part;
+}
+
 bool td_view_is_flat(const td_view *view); // row-major without gaps
 void td_view_of(td_view *view, const td_tensor *t);
 void td_view_permute(td_view *out, const td_view *view, const int *axes); // axes[view->rank]: out's axis i is axes[i]

@@ -1,13 +1,12 @@
-// Reading and writing at positions that index tensors name: the walk behind x[i, j], its adjoint and x[i, j] = v.
+// Places that index tensors name, for reading: the plan of x[i, j] and the offsets of its elements.
 //  1. Offsets of the indexed axes are computed once for each index; other axes are walked by their strides, joined
 //     first where they lie behind each other.
-//  2. Adding is in the order of the indices for every element, on any number of threads: chunks own elements of x.
+//  2. Indices are read and checked in chunks on the pool; of several bad ones the first is named.
 #include "engine/ops/gather.h"
 
 #include <string.h>
 
-#include "engine/base/memory.h"
-#include "engine/device/cpu/clones.h"
+#include "engine/ops/map.h"
 
 // ---- plans ----
 
@@ -28,28 +27,44 @@ static void plan_rest(td_gather_plan *plan, int rank) {
   }
 }
 
+int td_index_dtype(td_infer *infer, const td_meta *index) {
+  if (td_dtype_category(index->dtype) == 1) return TD_OK;
+  int code = td_infer_fail(infer, TD_ERROR_DTYPE, "indices must be integers, not %s", td_dtype_name(index->dtype));
+  if (td_dtype_is_float(index->dtype)) td_error_hint(infer->context, "cast them: index.astype(int64)");
+  return code;
+}
+
+static int broadcast_fail(td_infer *infer, int first) {
+  td_text text = {0};
+  for (int i = first; i < infer->in_count; i++) {
+    td_text_add(&text, i == first ? "" : i + 1 < infer->in_count ? ", " : " and ");
+    td_shape_print(&text, infer->in[i].rank, infer->in[i].shape);
+  }
+  int code = td_infer_fail(infer, TD_ERROR_INDEX, "shapes of the index tensors don't broadcast: %s",
+                           text.data ? text.data : "");
+  td_text_clear(&text);
+  return code;
+}
+
 int td_gather_plan_make(td_infer *infer, const td_meta *x, int first, const td_arg *axes, td_gather_plan *plan) {
   bool seen[TD_RANK_MAX] = {false};
   *plan = (td_gather_plan){.count = infer->in_count - first};
-  if (plan->count != axes->count || plan->count > x->rank || !plan->count)
-    return td_infer_fail(infer, TD_ERROR_INDEX, "%d index tensors for %d axes of a tensor of rank %d", plan->count,
-                         axes->count, x->rank);
+  if (plan->count != axes->count || plan->count > x->rank || plan->count < 1)
+    return td_infer_fail(infer, TD_ERROR_INDEX, "%d index tensors for %d axes of a tensor of rank %d",
+                         plan->count < 0 ? 0 : plan->count, axes->count, x->rank);
   for (int i = 0; i < plan->count; i++) {
     const td_meta *index = &infer->in[first + i];
-    int code = td_infer_axis(infer, axes->ints[i], x->rank, &plan->axes[i]), clash;
+    int code = td_infer_axis(infer, axes->ints[i], x->rank, &plan->axes[i]);
     if (code) return code;
     if (seen[plan->axes[i]]) return td_infer_fail(infer, TD_ERROR_INDEX, "axis %d is indexed twice", plan->axes[i]);
     seen[plan->axes[i]] = true;
-    if (td_dtype_category(index->dtype) != 1) {
-      code = td_infer_fail(infer, TD_ERROR_DTYPE, "indices must be integers, not %s", td_dtype_name(index->dtype));
-      if (td_dtype_is_float(index->dtype)) td_error_hint(infer->context, "cast them: index.astype(int64)");
-      return code;
-    }
+    code = td_index_dtype(infer, index);
+    if (code) return code;
     int64_t shape[TD_RANK_MAX];
     memcpy(shape, plan->index_shape, sizeof shape);
     if (!td_shape_broadcast(plan->index_rank, shape, index->rank, index->shape, &plan->index_rank, plan->index_shape,
-                            &clash))
-      return td_infer_fail(infer, TD_ERROR_SHAPE, "shapes of the index tensors don't broadcast: axis %d", clash);
+                            NULL))
+      return broadcast_fail(infer, first);
   }
   plan_rest(plan, x->rank);
   if (plan->pre_count + plan->index_rank + plan->post_count > TD_RANK_MAX)
@@ -58,15 +73,19 @@ int td_gather_plan_make(td_infer *infer, const td_meta *x, int first, const td_a
   return TD_OK;
 }
 
-void td_gather_plan_of(const td_call *call, int rank, int first, const td_arg *axes, td_gather_plan *plan) {
-  int64_t shape[TD_RANK_MAX];
-  *plan = (td_gather_plan){.count = call->in_count - first};
-  for (int i = 0; i < plan->count; i++) {
-    const td_view *index = &call->in[first + i];
-    plan->axes[i] = (int)(axes->ints[i] < 0 ? axes->ints[i] + rank : axes->ints[i]);
-    memcpy(shape, plan->index_shape, sizeof shape);
-    td_shape_broadcast(plan->index_rank, shape, index->rank, index->shape, &plan->index_rank, plan->index_shape, NULL);
+static void index_shape(const td_view *index, int count, int *rank, int64_t *shape) {
+  int64_t before[TD_RANK_MAX];
+  *rank = 0;
+  for (int i = 0; i < count; i++) {
+    memcpy(before, shape, (size_t)*rank * sizeof *shape);
+    td_shape_broadcast(*rank, before, index[i].rank, index[i].shape, rank, shape, NULL);
   }
+}
+
+void td_gather_plan_of(const td_view *index, int count, int rank, const td_arg *axes, td_gather_plan *plan) {
+  plan->count = count;
+  for (int i = 0; i < count; i++) plan->axes[i] = (int)(axes->ints[i] < 0 ? axes->ints[i] + rank : axes->ints[i]);
+  index_shape(index, count, &plan->index_rank, plan->index_shape);
   plan_rest(plan, rank);
 }
 
@@ -79,29 +98,78 @@ void td_gather_shape(const td_gather_plan *plan, const td_meta *x, uint8_t dtype
   out->dtype = dtype;
 }
 
-// ---- walks ----
+// ---- offsets ----
 
-int td_index_fail(const td_call *call, int64_t index, int axis, int64_t size) {
-  return td_error_set(call->context, TD_ERROR_INDEX, "index %lld is out of range for axis %d with size %lld",
-                      (long long)index, axis, (long long)size);
+enum { BLOCK = 512 };
+
+typedef struct offsets {
+  td_view index;             // broadcast to the shape of all indices
+  int64_t size, stride;      // of the axis in x
+  int64_t own[TD_RANK_MAX];  // what a step along each of the index's axes adds by itself
+  bool adds;                 // to the offsets of the axes before
+  int64_t *out;
+  atomic_llong bad;          // the first index out of range, or count
+} offsets;
+
+static void note_bad(offsets *o, int64_t at) {
+  long long seen = atomic_load_explicit(&o->bad, memory_order_relaxed);
+  while (at < seen && !atomic_compare_exchange_weak_explicit(&o->bad, &seen, at, memory_order_relaxed,
+                                                             memory_order_relaxed)) {}
 }
 
-static int add_offsets(const td_call *call, const td_view *view, int axis, const td_view *x, td_gather_walk *w,
-                       int rank, const int64_t *shape) {
-  td_view spread;
-  td_flat flat;
-  td_view_broadcast(&spread, view, rank, shape);
-  int code = td_flat_open(call, &spread, TD_INT64, &flat);
-  if (code) return code;
-  const int64_t *index = (const int64_t *)flat.data;
-  int64_t size = x->shape[axis];
-  for (int64_t i = 0; i < w->index_count && !code; i++) {
-    int64_t at = index[i] < 0 ? index[i] + size : index[i];
-    if (at < 0 || at >= size) code = td_index_fail(call, index[i], axis, size);
-    else w->offsets[i] += at * x->strides[axis];
+// n indices that lie step bytes apart, and their offsets from base on.
+static void stretch(offsets *o, int64_t first, const char *data, int64_t step, int64_t n, int64_t base, int64_t own) {
+  int64_t block[BLOCK];
+  for (int64_t done = 0; done < n; done += BLOCK) {
+    int64_t count = n - done < BLOCK ? n - done : BLOCK, *out = o->out + first + done, start = base + done * own;
+    td_cast_run(block, TD_INT64, data + done * step, o->index.dtype, step, count, false);
+    bool bad = false;
+    for (int64_t i = 0; i < count; i++) {
+      int64_t at = block[i] + (block[i] < 0 ? o->size : 0);
+      bad |= (uint64_t)at >= (uint64_t)o->size;
+      out[i] = (o->adds ? out[i] : 0) + start + i * own + at * o->stride;
+    }
+    for (int64_t i = 0; i < count && bad; i++) {
+      int64_t at = block[i] + (block[i] < 0 ? o->size : 0);
+      if (at < 0 || at >= o->size) note_bad(o, first + done + i);
+    }
   }
-  td_flat_close(&flat);
-  return code;
+}
+
+static void offsets_part(void *argument, int64_t first, int64_t last) {
+  offsets *o = argument;
+  const td_view *v = &o->index;
+  int axis = v->rank - 1, bytes = td_dtype_bytes(v->dtype);
+  int64_t length = v->rank ? v->shape[axis] : 1;
+  while (first < last) {
+    int64_t column = first % length, rest = first / length, from = 0, base = 0, n = length - column;
+    if (n > last - first) n = last - first;
+    for (int d = axis; d-- > 0;) {
+      from += rest % v->shape[d] * v->strides[d];
+      base += rest % v->shape[d] * o->own[d];
+      rest /= v->shape[d];
+    }
+    int64_t step = v->rank ? v->strides[axis] : 0, own = v->rank ? o->own[axis] : 0;
+    stretch(o, first, v->data + (from + column * step) * bytes, step * bytes, n, base + column * own, own);
+    first += n;
+  }
+}
+
+static int64_t element_of(const td_view *v, int64_t at) {
+  int64_t from = 0, value = 0;
+  for (int d = v->rank; d-- > 0; at /= v->shape[d]) from += at % v->shape[d] * v->strides[d];
+  td_cast_run(&value, TD_INT64, v->data + from * td_dtype_bytes(v->dtype), v->dtype, 0, 1, false);
+  return value;
+}
+
+static int offsets_run(const td_call *call, offsets *o, int axis) {
+  int64_t count = o->index.size;
+  atomic_init(&o->bad, count);
+  td_ranges_run(call->context->pool, count, 1, offsets_part, o);
+  int64_t bad = atomic_load(&o->bad);
+  if (bad == count) return TD_OK;
+  return td_error_set(call->context, TD_ERROR_INDEX, "%s: index %lld is out of range for axis %d with size %lld",
+                      call->op->name, (long long)element_of(&o->index, bad), axis, (long long)o->size);
 }
 
 static int64_t join_axes(const td_view *x, const int *axes, int count, int *rank, int64_t *shape, int64_t *strides) {
@@ -122,27 +190,44 @@ static int64_t join_axes(const td_view *x, const int *axes, int count, int *rank
   return size;
 }
 
-int td_gather_open(const td_call *call, const td_view *x, int first, const td_arg *axes, td_gather_walk *walk) {
-  td_gather_plan plan;
-  td_gather_plan_of(call, x->rank, first, axes, &plan);
-  *walk = (td_gather_walk){.bytes = td_dtype_bytes(x->dtype),
-                           .index_count = td_shape_size(plan.index_rank, plan.index_shape)};
-  walk->pre_size = join_axes(x, plan.pre, plan.pre_count, &walk->pre_rank, walk->pre_shape, walk->pre_strides);
-  walk->post_size = join_axes(x, plan.post, plan.post_count, &walk->post_rank, walk->post_shape, walk->post_strides);
-  walk->offsets = td_memory_new_zero((size_t)walk->index_count * sizeof *walk->offsets);
-  if (!walk->offsets)
-    return td_error_memory(call->context, call->op->name, walk->index_count * (int64_t)sizeof *walk->offsets);
-  int code = TD_OK;
-  for (int i = 0; i < plan.count && !code; i++)
-    code = add_offsets(call, &call->in[first + i], plan.axes[i], x, walk, plan.index_rank, plan.index_shape);
-  if (code) td_gather_close(walk);
-  return code;
+int64_t td_gather_bytes(const td_view *index, int count) {
+  int64_t shape[TD_RANK_MAX];
+  int rank;
+  index_shape(index, count, &rank, shape);
+  return td_shape_size(rank, shape) * (int64_t)sizeof(int64_t);
 }
 
-void td_gather_close(td_gather_walk *walk) {
-  td_memory_free(walk->offsets);
-  walk->offsets = NULL;
+int td_gather_open(const td_call *call, const td_view *x, const td_view *index, int count, const td_arg *axes,
+                   void *space, td_gather_walk *walk) {
+  td_gather_plan plan;
+  td_gather_plan_of(index, count, x->rank, axes, &plan);
+  walk->bytes = td_dtype_bytes(x->dtype);
+  walk->index_count = td_shape_size(plan.index_rank, plan.index_shape);
+  walk->offsets = space;
+  walk->pre_size = join_axes(x, plan.pre, plan.pre_count, &walk->pre_rank, walk->pre_shape, walk->pre_strides);
+  walk->post_size = join_axes(x, plan.post, plan.post_count, &walk->post_rank, walk->post_shape, walk->post_strides);
+  for (int i = 0; i < plan.count; i++) {
+    offsets o = {.size = x->shape[plan.axes[i]], .stride = x->strides[plan.axes[i]], .adds = i > 0, .out = space};
+    td_view_broadcast(&o.index, &index[i], plan.index_rank, plan.index_shape);
+    int code = offsets_run(call, &o, plan.axes[i]);
+    if (code) return code;
+  }
+  return TD_OK;
 }
+
+int td_gather_along(const td_call *call, const td_view *x, const td_view *index, int axis, void *space,
+                    td_gather_walk *walk) {
+  offsets o = {.index = *index, .size = x->shape[axis], .stride = x->strides[axis], .out = space};
+  for (int i = 0; i < x->rank; i++) o.own[i] = i == axis ? 0 : x->strides[i];
+  *walk = (td_gather_walk){.bytes = td_dtype_bytes(x->dtype),
+                           .index_count = index->size,
+                           .offsets = space,
+                           .pre_size = 1,
+                           .post_size = 1};
+  return offsets_run(call, &o, axis);
+}
+
+// ---- reading ----
 
 static int64_t offset_of(int64_t at, int rank, const int64_t *shape, const int64_t *strides) {
   int64_t offset = 0;
@@ -153,138 +238,64 @@ static int64_t offset_of(int64_t at, int rank, const int64_t *shape, const int64
   return offset;
 }
 
-// ---- reading and writing: a run is the elements of one index, post_size of them ----
-
 static bool run_is_dense(const td_gather_walk *w) {
   return w->post_rank == 0 || (w->post_rank == 1 && w->post_strides[0] == 1);
 }
 
-// Calls COPY(offset of the element in x, place in the run) for a run's elements.
-#define EACH_IN_RUN(w, base, COPY)                                                                              \
-  do {                                                                                                          \
-    int last_axis = (w)->post_rank - 1;                                                                         \
-    int64_t length = last_axis < 0 ? 1 : (w)->post_shape[last_axis],                                            \
-            step = last_axis < 0 ? 0 : (w)->post_strides[last_axis];                                            \
-    for (int64_t done = 0; done < (w)->post_size; done += length) {                                             \
-      int64_t row =                                                                                             \
-          (base) + offset_of(done / length, last_axis < 0 ? 0 : last_axis, (w)->post_shape, (w)->post_strides); \
-      for (int64_t i = 0; i < length; i++) COPY(row + i * step, done + i);                                      \
-    }                                                                                                           \
-  } while (0)
-
-#define COPY_RUN(type)                         \
-  do {                                         \
-    type *in_x = (type *)x;                    \
-    type *in_run = (type *)run;                \
-    if (reads) EACH_IN_RUN(w, base, READ_ONE); \
-    else EACH_IN_RUN(w, base, WRITE_ONE);      \
-  } while (0)
-#define READ_ONE(from, to) in_run[to] = in_x[from]
-#define WRITE_ONE(to, from) in_x[to] = in_run[from]
-
-static void move_run(const td_gather_walk *w, int64_t base, char *x, char *run, bool reads) {
-  size_t bytes = (size_t)w->bytes;
-  if (run_is_dense(w)) {
-    char *at = x + base * w->bytes;
-    if (reads) memcpy(run, at, (size_t)w->post_size * bytes);
-    else memcpy(at, run, (size_t)w->post_size * bytes);
-  } else if (bytes == 1) COPY_RUN(uint8_t);
-  else if (bytes == 2) COPY_RUN(uint16_t);
-  else if (bytes == 4) COPY_RUN(uint32_t);
-  else COPY_RUN(uint64_t);
-}
-
-static int64_t run_base(const td_gather_walk *w, int64_t run) { // runs: pre x indices
-  return w->offsets[run % w->index_count] + offset_of(run / w->index_count, w->pre_rank, w->pre_shape, w->pre_strides);
-}
-
 typedef struct reading {
   const td_gather_walk *walk;
-  char *out, *x;
+  char *out;
+  const char *x;
 } reading;
+
+#define READ_EACH(type)                                                                       \
+  do {                                                                                        \
+    const type *from = (const type *)x;                                                       \
+    for (int64_t i = 0; i < n; i++) ((type *)out)[i] = from[places[i]];                       \
+  } while (0)
+
+// Runs of one element each.
+static void read_elements(int bytes, char *out, const char *x, const int64_t *places, int64_t n) {
+  switch (bytes) {
+  case 1: READ_EACH(uint8_t); break;
+  case 2: READ_EACH(uint16_t); break;
+  case 4: READ_EACH(uint32_t); break;
+  default: READ_EACH(uint64_t);
+  }
+}
+
+static void read_strided(const td_gather_walk *w, char *out, const char *x) {
+  int last = w->post_rank - 1;
+  int64_t length = w->post_shape[last], step = w->post_strides[last];
+  for (int64_t done = 0; done < w->post_size; done += length) {
+    const char *row = x + offset_of(done / length, last, w->post_shape, w->post_strides) * w->bytes;
+    int64_t strides[] = {step}, shape[] = {length};
+    td_elements_copy(NULL, out + done * w->bytes, row, w->bytes, 1, shape, strides);
+  }
+}
 
 static void read_runs(void *argument, int64_t first, int64_t last) {
   const reading *r = argument;
-  for (int64_t run = first; run < last; run++)
-    move_run(r->walk, run_base(r->walk, run), r->x, r->out + run * r->walk->post_size * r->walk->bytes, true);
+  const td_gather_walk *w = r->walk;
+  size_t run_bytes = (size_t)(w->post_size * w->bytes);
+  bool dense = run_is_dense(w);
+  while (first < last) { // the runs of one pre position
+    int64_t k = first % w->index_count, n = w->index_count - k;
+    if (n > last - first) n = last - first;
+    const char *x = r->x + offset_of(first / w->index_count, w->pre_rank, w->pre_shape, w->pre_strides) * w->bytes;
+    char *out = r->out + first * (int64_t)run_bytes;
+    if (w->post_size == 1) read_elements(w->bytes, out, x, w->offsets + k, n);
+    else
+      for (int64_t i = 0; i < n; i++, out += run_bytes) {
+        const char *run = x + w->offsets[k + i] * w->bytes;
+        if (dense) memcpy(out, run, run_bytes);
+        else read_strided(w, out, run);
+      }
+    first += n;
+  }
 }
 
 void td_gather_read(td_pool *pool, const td_gather_walk *walk, char *out, const char *x) {
-  reading r = {walk, out, (char *)x};
+  reading r = {walk, out, x};
   if (walk->post_size) td_ranges_run(pool, walk->pre_size * walk->index_count, walk->post_size, read_runs, &r);
-}
-
-void td_gather_write(const td_gather_walk *walk, char *x, const char *values) {
-  int64_t runs = walk->post_size ? walk->pre_size * walk->index_count : 0;
-  for (int64_t run = 0; run < runs; run++)
-    move_run(walk, run_base(walk, run), x, (char *)values + run * walk->post_size * walk->bytes, false);
-}
-
-// ---- adding ----
-
-enum { COLUMNS = 256 }; // elements of a run that one chunk adds
-
-typedef struct adding {
-  const td_gather_walk *walk;
-  uint8_t dtype;
-  char *x;
-  const char *values;
-} adding;
-
-#define ADD(type, name)                                                                            \
-  TD_CLONES static void add_dense_##name(char *x, const char *values, int64_t count) {             \
-    type *restrict to = (type *)x;                                                                 \
-    const type *restrict from = (const type *)values;                                              \
-    for (int64_t i = 0; i < count; i++) to[i] += from[i];                                          \
-  }                                                                                                \
-  static void add_run_##name(const td_gather_walk *w, int64_t base, char *x, const char *values) { \
-    type *to = (type *)x;                                                                          \
-    const type *from = (const type *)values;                                                       \
-    EACH_IN_RUN(w, base, ADD_ONE);                                                                 \
-  }
-#define ADD_ONE(at, from_at) to[at] += from[from_at]
-ADD(float, float)
-ADD(double, double)
-ADD(uint32_t, int32)
-ADD(uint64_t, int64)
-ADD(uint8_t, uint8)
-
-static void add_dense(uint8_t dtype, char *x, const char *values, int64_t count) {
-  switch (dtype) {
-  case TD_FLOAT32: add_dense_float(x, values, count); break;
-  case TD_FLOAT64: add_dense_double(x, values, count); break;
-  case TD_INT32: add_dense_int32(x, values, count); break;
-  case TD_INT64: add_dense_int64(x, values, count); break;
-  default: add_dense_uint8(x, values, count);
-  }
-}
-
-static void add_run(uint8_t dtype, const td_gather_walk *w, int64_t base, char *x, const char *values) {
-  switch (dtype) {
-  case TD_FLOAT32: add_run_float(w, base, x, values); break;
-  case TD_FLOAT64: add_run_double(w, base, x, values); break;
-  case TD_INT32: add_run_int32(w, base, x, values); break;
-  case TD_INT64: add_run_int64(w, base, x, values); break;
-  default: add_run_uint8(w, base, x, values);
-  }
-}
-
-static void add_columns(void *argument, int64_t chunk) {
-  const adding *a = argument;
-  const td_gather_walk *w = a->walk;
-  int64_t first = chunk * COLUMNS, count = w->post_size - first < COLUMNS ? w->post_size - first : COLUMNS;
-  for (int64_t run = 0; run < w->pre_size * w->index_count; run++)
-    add_dense(a->dtype, a->x + (run_base(w, run) + first) * w->bytes,
-              a->values + (run * w->post_size + first) * w->bytes, count);
-}
-
-void td_gather_add(td_pool *pool, const td_gather_walk *walk, uint8_t dtype, char *x, const char *values) {
-  if (!walk->post_size) return;
-  if (run_is_dense(walk)) {
-    adding a = {walk, dtype, x, values};
-    td_pool_run(pool, (walk->post_size + COLUMNS - 1) / COLUMNS, add_columns, &a);
-    return;
-  }
-  for (int64_t run = 0; run < walk->pre_size * walk->index_count; run++)
-    add_run(dtype, walk, run_base(walk, run), x, values + run * walk->post_size * walk->bytes);
 }

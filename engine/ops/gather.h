@@ -1,4 +1,4 @@
-// What the families of indexing share: positions along axes of a tensor, read from index tensors.
+// What the families of indexing share: places in a tensor, read from index tensors, and moving elements to and from them.
 #ifndef TD_OPS_GATHER_H
 #define TD_OPS_GATHER_H
 #include "engine/ops/flat.h"
@@ -16,25 +16,41 @@ typedef struct td_gather_plan {
 
 // For infer rules. x: shape of the tensor that is indexed; indices are inputs first to in_count. axes: one for each.
 int td_gather_plan_make(td_infer *infer, const td_meta *x, int first, const td_arg *axes, td_gather_plan *plan);
-void td_gather_plan_of(const td_call *call, int rank, int first, const td_arg *axes,
-                       td_gather_plan *plan); // for kernels
+void td_gather_plan_of(const td_view *index, int count, int rank, const td_arg *axes, td_gather_plan *plan); // for kernels
 void td_gather_shape(const td_gather_plan *plan, const td_meta *x, uint8_t dtype, td_meta *out);
+int td_index_dtype(td_infer *infer, const td_meta *index); // error: not integers
 
-// Moves elements between x (row-major, or with strides) and the result's layout.
+// The places as runs: run r holds post_size elements of x, from offset base(r) on, r = pre position x index.
 typedef struct td_gather_walk {
   int bytes;
-  int64_t index_count, *offsets; // of each index, in elements of x; owned
+  int64_t index_count, *offsets; // of each index, in elements of x; in the workspace
   int pre_rank, post_rank;
   int64_t pre_shape[TD_RANK_MAX], pre_strides[TD_RANK_MAX], post_shape[TD_RANK_MAX], post_strides[TD_RANK_MAX];
   int64_t pre_size, post_size;
 } td_gather_walk;
 
-// For kernels: reads and checks the indices (inputs from first on); a negative one counts from the end. Errors: an
+// For kernels: read and check count indices; a negative one counts from the end. space holds td_gather_bytes. Errors: an
 // index out of range names itself, axis and size.
-int td_gather_open(const td_call *call, const td_view *x, int first, const td_arg *axes, td_gather_walk *walk);
-void td_gather_close(td_gather_walk *walk);
+int64_t td_gather_bytes(const td_view *index, int count);
+int td_gather_open(const td_call *call, const td_view *x, const td_view *index, int count, const td_arg *axes,
+                   void *space, td_gather_walk *walk);
+// The same for one element each: for every element of index the place in x with the axis's number replaced by it. index
+// has x's rank, and no axis longer than x's but the one.
+int td_gather_along(const td_call *call, const td_view *x, const td_view *index, int axis, void *space,
+                    td_gather_walk *walk);
 void td_gather_read(td_pool *pool, const td_gather_walk *walk, char *out, const char *x);
-void td_gather_write(const td_gather_walk *walk, char *x, const char *values); // in order: the last one stays
-void td_gather_add(td_pool *pool, const td_gather_walk *walk, uint8_t dtype, char *x, const char *values); // in order
-int td_index_fail(const td_call *call, int64_t index, int axis, int64_t size);
+
+// What happens where elements are written to: each one is the last value, or all of them combined in the order of the
+// indices, the old one first. The same bits on any number of threads.
+enum td_scatter { TD_SCATTER_SET, TD_SCATTER_ADD, TD_SCATTER_MULTIPLY, TD_SCATTER_MAXIMUM, TD_SCATTER_MINIMUM };
+// values: a row-major run for each run, or one for all (step 0: elements from a run to the next). space holds
+// td_scatter_bytes.
+int64_t td_scatter_bytes(const td_pool *pool, int64_t runs, int64_t post_size);
+void td_scatter(td_pool *pool, const td_gather_walk *walk, enum td_scatter mode, uint8_t dtype, char *x,
+                const char *values, int64_t step, void *space);
+// The whole of it: value, broadcast to the shape that the indices read and cast to x's dtype, is written to x.
+int64_t td_scatter_at_bytes(const td_pool *pool, const td_view *x, const td_view *value, const td_view *index, int count,
+                            const td_arg *axes);
+int td_scatter_at(const td_call *call, const td_view *x, const td_view *value, const td_view *index, int count,
+                  const td_arg *axes, enum td_scatter mode, void *space);
 #endif

@@ -1,5 +1,7 @@
-// Advanced indexing by integer tensors: x[i, j], its adjoint, x[i, j] = v, take, gather, one_hot. Indices that are
-// repeated add in gradients; the last of repeated writes stays.
+// Advanced indexing by integer tensors: x[i, j], its adjoint, x[i, j] = v, and rows along one axis: take, index_adjoint,
+// embedding. Indices that are repeated add in gradients; the last of repeated writes stays.
+#include "engine/ops/index.h"
+
 #include <string.h>
 
 #include "engine/base/memory.h"
@@ -31,14 +33,18 @@ static int index_infer(td_infer *infer) {
   return code;
 }
 
-static int index_kernel(const td_call *call) {
+static int read_at(const td_call *call, const td_view *x, const td_view *index, int count, const td_arg *axes) {
   td_gather_walk walk;
-  int code = td_gather_open(call, &call->in[0], 1, &call->args[0], &walk);
-  if (code) return code;
-  td_gather_read(call->context->pool, &walk, call->out[0].data, call->in[0].data);
-  td_gather_close(&walk);
-  return TD_OK;
+  int code = td_gather_open(call, x, index, count, axes, call->workspace, &walk);
+  if (!code) td_gather_read(call->context->pool, &walk, call->out[0].data, x->data);
+  return code;
 }
+
+static int index_kernel(const td_call *call) {
+  return read_at(call, &call->in[0], &call->in[1], call->in_count - 1, &call->args[0]);
+}
+
+static int64_t index_workspace(const td_call *call) { return td_gather_bytes(&call->in[1], call->in_count - 1); }
 
 static td_tensor *index_back(td_rule *rule, td_tensor *c, int first, const td_meta *x, const td_arg *axes);
 static td_tensor *index_with(td_rule *rule, td_tensor *x, int first, const td_arg *axes);
@@ -52,9 +58,10 @@ static const td_op index_op = {
     .name = "index",
     .params = {TENSORS_PARAM, AXES_PARAM},
     .kind = TD_KIND_INDEX,
-    .flags = TD_HIDDEN | TD_HALF,
+    .flags = TD_LINEAR | TD_HIDDEN | TD_HALF,
     .infer = index_infer,
     .kernel = index_kernel,
+    .workspace = index_workspace,
     .vjp = index_vjp,
     .saves = TD_SAVES_INPUTS,
     .doc = "x[i, j, ...] for integer tensors that broadcast to one shape: tensors are x, i, j, ..., axes the axes of x "
@@ -71,9 +78,9 @@ static const td_op index_op = {
                           TD_SAMPLES_END},
 };
 
-// ---- index_add ----
+// ---- index_adjoint ----
 
-static int index_add_infer(td_infer *infer) {
+static int index_adjoint_infer(td_infer *infer) {
   const td_arg *shape = &infer->args[1];
   td_meta x = {.rank = (uint8_t)shape->count}, want;
   td_gather_plan plan;
@@ -88,35 +95,32 @@ static int index_add_infer(td_infer *infer) {
   return TD_OK;
 }
 
-static int index_add_kernel(const td_call *call) {
+static int index_adjoint_kernel(const td_call *call) {
   const td_view *out = &call->out[0];
-  td_gather_walk walk;
-  td_flat flat;
   memset(out->data, 0, (size_t)(out->size * td_dtype_bytes(out->dtype)));
-  int code = td_gather_open(call, out, 1, &call->args[0], &walk);
-  if (code) return code;
-  code = td_flat_open(call, &call->in[0], out->dtype, &flat);
-  if (!code) {
-    td_gather_add(call->context->pool, &walk, out->dtype, out->data, flat.data);
-    td_flat_close(&flat);
-  }
-  td_gather_close(&walk);
-  return code;
+  return td_scatter_at(call, out, &call->in[0], &call->in[1], call->in_count - 1, &call->args[0], TD_SCATTER_ADD,
+                       call->workspace);
 }
 
-static int index_add_vjp(td_rule *rule) {
+static int64_t index_adjoint_workspace(const td_call *call) {
+  return td_scatter_at_bytes(call->context->pool, &call->out[0], &call->in[0], &call->in[1], call->in_count - 1,
+                             &call->args[0]);
+}
+
+static int index_adjoint_vjp(td_rule *rule) {
   if (rule->needs[0]) rule->din[0] = index_with(rule, rule->cotangent[0], 1, &rule->args[0]);
   return TD_OK;
 }
 
-static const td_op index_add = {
-    .name = "index_add",
+static const td_op index_adjoint = {
+    .name = "index_adjoint",
     .params = {TENSORS_PARAM, AXES_PARAM, {.name = "shape", .kind = TD_PARAM_SHAPE, .required = true}},
     .kind = TD_KIND_INDEX,
-    .flags = TD_HIDDEN,
-    .infer = index_add_infer,
-    .kernel = index_add_kernel,
-    .vjp = index_add_vjp,
+    .flags = TD_LINEAR | TD_HIDDEN,
+    .infer = index_adjoint_infer,
+    .kernel = index_adjoint_kernel,
+    .workspace = index_adjoint_workspace,
+    .vjp = index_adjoint_vjp,
     .saves = TD_SAVES_INPUTS,
     .doc = "Zeros of a shape, to which the elements of the first tensor are added at the places that index reads by "
            "the others: "
@@ -132,7 +136,7 @@ static td_tensor *index_back(td_rule *rule, td_tensor *c, int first, const td_me
   const td_arg args[] = {*axes, td_ints_arg(x->rank, x->shape)};
   td_tensor *list[TD_INPUT_MAX] = {c};
   for (int i = first; i < rule->in_count; i++) list[i - first + 1] = rule->in[i];
-  return apply_list(&rule->scope, &index_add, args, rule->in_count - first + 1, list);
+  return apply_list(&rule->scope, &index_adjoint, args, rule->in_count - first + 1, list);
 }
 
 static td_tensor *index_with(td_rule *rule, td_tensor *x, int first, const td_arg *axes) {
@@ -169,25 +173,14 @@ static int index_put_infer(td_infer *infer) {
 
 static int index_put_kernel(const td_call *call) {
   const td_view *x = &call->in[0], *out = &call->out[0];
-  td_gather_walk walk;
-  td_flat flat;
-  int code = td_gather_open(call, out, 2, &call->args[0], &walk);
-  if (code) return code;
-  td_gather_plan plan;
-  td_meta shape = {.rank = x->rank}, places;
-  td_view spread;
-  memcpy(shape.shape, x->shape, x->rank * sizeof *x->shape);
-  td_gather_plan_of(call, x->rank, 2, &call->args[0], &plan);
-  td_gather_shape(&plan, &shape, x->dtype, &places);
-  td_view_broadcast(&spread, &call->in[1], places.rank, places.shape);
-  code = td_flat_open(call, &spread, out->dtype, &flat);
-  if (!code) {
-    td_elements_copy(call->context->pool, out->data, x->data, walk.bytes, x->rank, x->shape, x->strides);
-    td_gather_write(&walk, out->data, flat.data);
-    td_flat_close(&flat);
-  }
-  td_gather_close(&walk);
-  return code;
+  td_elements_copy(call->context->pool, out->data, x->data, td_dtype_bytes(x->dtype), x->rank, x->shape, x->strides);
+  return td_scatter_at(call, out, &call->in[1], &call->in[2], call->in_count - 2, &call->args[0], TD_SCATTER_SET,
+                       call->workspace);
+}
+
+static int64_t index_put_workspace(const td_call *call) {
+  return td_scatter_at_bytes(call->context->pool, &call->out[0], &call->in[1], &call->in[2], call->in_count - 2,
+                             &call->args[0]);
 }
 
 // Of values that were written to one place only the last is seen: numbers of the writes, put and read again, tell
@@ -220,9 +213,10 @@ static const td_op index_put = {
     .name = "index_put",
     .params = {TENSORS_PARAM, AXES_PARAM},
     .kind = TD_KIND_INDEX,
-    .flags = TD_HIDDEN | TD_HALF,
+    .flags = TD_LINEAR | TD_HIDDEN | TD_HALF,
     .infer = index_put_infer,
     .kernel = index_put_kernel,
+    .workspace = index_put_workspace,
     .vjp = index_put_vjp,
     .saves = TD_SAVES_INPUTS,
     .doc = "x with the elements that index reads replaced by value, which broadcasts and takes x's dtype: tensors are "
@@ -237,279 +231,270 @@ static const td_op index_put = {
                           TD_SAMPLES_END},
 };
 
+// ---- index_put in place ----
+
+int td_index_put_in_place(td_context *context, td_tensor *x, td_tensor *value, td_tensor *const *indices, int count,
+                          const td_arg *axes) {
+  td_tensor *in[TD_INPUT_MAX] = {x, value};
+  td_infer infer;
+  td_call call;
+  infer.context = call.context = context;
+  infer.op = call.op = &index_put;
+  infer.args = axes;
+  infer.tensors = in;
+  infer.in_count = 2 + count;
+  for (int i = 0; i < count; i++) in[2 + i] = indices[i];
+  for (int i = 0; i < infer.in_count; i++) {
+    infer.in[i] = td_tensor_meta(in[i]);
+    td_view_of(&call.in[i], in[i]);
+  }
+  int code = td_op_infer(&infer);
+  if (code) return code;
+  int64_t bytes = td_scatter_at_bytes(context->pool, &call.in[0], &call.in[1], &call.in[2], count, axes);
+  void *space = td_memory_new((size_t)bytes);
+  if (!space) return td_error_memory(context, "index_put", bytes);
+  code = td_scatter_at(&call, &call.in[0], &call.in[1], &call.in[2], count, axes, TD_SCATTER_SET, space);
+  td_memory_free(space);
+  return code;
+}
+
+// ---- rows along an axis ----
+
+static td_arg axis_arg(int64_t axis) { return (td_arg){.given = 1, .count = 1, .ints = {axis}}; }
+
+td_tensor *td_take_slices(td_scope *s, td_tensor *x, td_tensor *index, int64_t axis) {
+  const td_arg args[] = {axis_arg(axis)};
+  return td_scope_apply(s, &index_op, args, 2, x, index);
+}
+
+td_tensor *td_index_adjoint(td_scope *s, td_tensor *c, td_tensor *index, int64_t axis, int rank, const int64_t *shape) {
+  const td_arg args[] = {axis_arg(axis), td_ints_arg(rank, shape)};
+  return td_scope_apply(s, &index_adjoint, args, 2, c, index);
+}
+
 // ---- take ----
 
-static int take_axis(const td_arg *args, int rank) { return (int)(args[0].i < 0 ? args[0].i + rank : args[0].i); }
-
-static td_arg take_axes(const td_arg *args) { return (td_arg){.given = 1, .count = 1, .ints = {args[0].i}}; }
+static td_meta take_from(const td_meta *x, const td_arg *axis) { // a line of all elements where axis is None
+  if (axis->given) return *x;
+  return (td_meta){.dtype = x->dtype, .rank = 1, .shape = {td_shape_size(x->rank, x->shape)}};
+}
 
 static int take_infer(td_infer *infer) {
   td_gather_plan plan;
-  td_arg axes = take_axes(infer->args);
-  int code = td_gather_plan_make(infer, &infer->in[0], 1, &axes, &plan);
-  if (!code) td_gather_shape(&plan, &infer->in[0], infer->in[0].dtype, &infer->out[0]);
+  td_arg axes = axis_arg(infer->args[0].given ? infer->args[0].i : 0);
+  td_meta x = take_from(&infer->in[0], &infer->args[0]);
+  int code = td_gather_plan_make(infer, &x, 1, &axes, &plan);
+  if (!code) td_gather_shape(&plan, &x, x.dtype, &infer->out[0]);
   return code;
 }
 
 static int take_kernel(const td_call *call) {
+  td_view x = call->in[0];
   td_gather_walk walk;
-  td_arg axes = take_axes(call->args);
-  int code = td_gather_open(call, &call->in[0], 1, &axes, &walk);
-  if (code) return code;
-  td_gather_read(call->context->pool, &walk, call->out[0].data, call->in[0].data);
-  td_gather_close(&walk);
-  return TD_OK;
+  char *at = call->workspace;
+  td_arg axes = axis_arg(call->args[0].given ? call->args[0].i : 0);
+  void *offsets = td_space_take(&at, td_gather_bytes(&call->in[1], 1));
+  if (!call->args[0].given) {
+    x = (td_view){.size = x.size, .dtype = x.dtype, .rank = 1, .shape = {x.size}, .strides = {1}};
+    x.data = (char *)td_flat_fill(call->context->pool, &call->in[0], x.dtype, at);
+  }
+  int code = td_gather_open(call, &x, &call->in[1], 1, &axes, offsets, &walk);
+  if (!code) td_gather_read(call->context->pool, &walk, call->out[0].data, x.data);
+  return code;
+}
+
+static int64_t take_workspace(const td_call *call) {
+  int64_t offsets = td_space_bytes(td_gather_bytes(&call->in[1], 1));
+  return offsets + (call->args[0].given ? 0 : td_flat_bytes(&call->in[0], call->in[0].dtype));
 }
 
 static int take_vjp(td_rule *rule) {
-  td_arg axes = take_axes(rule->args);
-  if (rule->needs[0]) rule->din[0] = index_back(rule, rule->cotangent[0], 1, &rule->in_meta[0], &axes);
+  td_scope *s = &rule->scope;
+  const td_meta *x = &rule->in_meta[0];
+  td_meta line = take_from(x, &rule->args[0]);
+  if (!rule->needs[0]) return TD_OK;
+  int64_t axis = rule->args[0].given ? rule->args[0].i : 0;
+  td_tensor *back = td_index_adjoint(s, rule->cotangent[0], rule->in[1], axis, line.rank, line.shape);
+  rule->din[0] = td_reshape(s, back, x->rank, x->shape);
   return TD_OK;
 }
+
+#define INDEX_PARAM \
+  { .name = "index", .kind = TD_PARAM_INDEX, .alias = TD_ALIAS("indices", "ids") }
 
 static const td_op take = {
     .name = "take",
-    .params = {TD_X, TD_TENSOR_PARAM("index"), {.name = "axis", .kind = TD_PARAM_AXIS, .fallback = TD_INT_DEFAULT(0)}},
+    .alias = TD_ALIAS("index_select"),
+    .params = {TD_X, INDEX_PARAM, {.name = "axis", .kind = TD_PARAM_AXIS}},
     .kind = TD_KIND_INDEX,
-    .flags = TD_HALF,
+    .flags = TD_LINEAR | TD_HALF,
     .method = true,
     .infer = take_infer,
     .kernel = take_kernel,
+    .workspace = take_workspace,
     .vjp = take_vjp,
     .saves = TD_SAVES_IN1,
-    .doc =
-        "The slices of x at integer indices along axis; the index's shape takes the axis's place. Negative indices "
-        "count from "
-        "the end, others out of range are an error.\nGradient: the cotangent, added up at the places that were read.",
-    .example = "take(tensor([10, 20, 30]), tensor([2, 0, 0])).tolist()  # [30, 10, 10]",
+    .doc = "The slices of x at integer indices along axis; the index's shape takes the axis's place. Without an axis, "
+           "the elements at positions in row-major order, as in NumPy and PyTorch.\n"
+           "Negative indices count from the end, others out of range are an error. PyTorch's order, "
+           "index_select(x, axis, index), is understood.\n"
+           "Gradient: the cotangent, added up at the places that were read.",
+    .example = "take(tensor([[10, 20], [30, 40]]), [1, 0, 0], axis=0).tolist()  # [[30, 40], [10, 20], [10, 20]]",
     .samples = TD_SAMPLES{{"4,3; 5", NULL, -3, 2, "float64; int64"},
+                          {"4,3; 5", "axis=0", -3, 2, "float64; int32"},
                           {"2,4,3; 2,2", "axis=1", -3, 2, "float64; int64"},
                           {"4,3; -", "axis=-1", -3, 2, "float64; int64"},
+                          {"4,3; 0", "axis=1", -3, 2, "float64; int64"},
                           TD_SAMPLES_END},
 };
 
-// ---- gather ----
+// ---- index_add ----
 
-// Index tensors that read x like gather does would be as large as the index for each axis; gather walks by itself
-// instead: for each of the index's elements, the place with the axis's number replaced by it.
-static int gather_walk(const td_call *call, const td_view *x, const td_view *index, int axis, int64_t **offsets) {
-  td_flat flat;
-  int64_t at[TD_RANK_MAX] = {0}, offset = 0, size = x->shape[axis];
-  int code = td_flat_open(call, index, TD_INT64, &flat);
+static int index_add_infer(td_infer *infer) {
+  const td_meta *x = &infer->in[0], *source = &infer->in[2];
+  int axis = 0, rank, code = td_infer_axis(infer, infer->args[0].i, x->rank, &axis);
+  if (!code) code = td_index_dtype(infer, &infer->in[1]);
   if (code) return code;
-  int64_t bytes = index->size * (int64_t)sizeof **offsets, *out = *offsets = td_memory_new((size_t)bytes);
-  if (!out) code = td_error_memory(call->context, call->op->name, bytes);
-  for (int64_t i = 0; i < index->size && !code; i++) {
-    int64_t given = ((const int64_t *)flat.data)[i], place = given < 0 ? given + size : given;
-    if (place < 0 || place >= size) code = td_index_fail(call, given, axis, size);
-    else out[i] = offset + place * x->strides[axis];
-    for (int d = index->rank; d-- > 0;) {
-      int64_t step = d == axis ? 0 : x->strides[d];
-      offset += step;
-      if (++at[d] < index->shape[d]) break;
-      offset -= step * index->shape[d];
-      at[d] = 0;
-    }
-  }
-  td_flat_close(&flat);
-  if (!code) return TD_OK;
-  td_memory_free(out);
-  *offsets = NULL;
+  td_meta places = *x;
+  int64_t shape[TD_RANK_MAX];
+  if (infer->in[1].rank > 1)
+    return td_infer_fail(infer, TD_ERROR_SHAPE, "index must have rank 1, not %d", infer->in[1].rank);
+  places.shape[axis] = infer->in[1].rank ? infer->in[1].shape[0] : 1;
+  infer->out[0] = *x;
+  if (td_shape_broadcast(source->rank, source->shape, places.rank, places.shape, &rank, shape, NULL) &&
+      td_shape_equal(rank, shape, places.rank, places.shape))
+    return TD_OK;
+  td_text text = {0};
+  td_shape_print(&text, source->rank, source->shape);
+  td_text_add(&text, " doesn't broadcast to ");
+  td_shape_print(&text, places.rank, places.shape);
+  code = td_infer_fail(infer, TD_ERROR_SHAPE, "source of shape %s", text.data ? text.data : "");
+  td_text_clear(&text);
   return code;
 }
 
-static int gather_check(td_infer *infer, const td_meta *x, const td_meta *index, int64_t given) {
-  int axis, code = td_infer_axis(infer, given, x->rank, &axis);
-  if (code) return code;
-  if (td_dtype_category(index->dtype) != 1)
-    return td_infer_fail(infer, TD_ERROR_DTYPE, "indices must be integers, not %s", td_dtype_name(index->dtype));
-  if (index->rank != x->rank)
-    return td_infer_fail(infer, TD_ERROR_SHAPE, "index has rank %d, the tensor has rank %d", index->rank, x->rank);
-  for (int i = 0; i < x->rank; i++)
-    if (i != axis && index->shape[i] > x->shape[i])
-      return td_infer_fail(infer, TD_ERROR_SHAPE, "axis %d: index has size %lld, the tensor has %lld", i,
-                           (long long)index->shape[i], (long long)x->shape[i]);
-  return TD_OK;
+static td_view as_line(const td_view *index) { // a 0-d index as one of rank 1
+  td_view line = *index;
+  if (index->rank) return line;
+  line.rank = 1;
+  line.shape[0] = 1;
+  line.strides[0] = 0;
+  return line;
 }
 
-static int gather_infer(td_infer *infer) {
-  infer->out[0] = infer->in[1];
-  infer->out[0].dtype = infer->in[0].dtype;
-  return gather_check(infer, &infer->in[0], &infer->in[1], infer->args[0].i);
-}
-
-static int gather_kernel(const td_call *call) {
+static int index_add_kernel(const td_call *call) {
   const td_view *x = &call->in[0], *out = &call->out[0];
-  int64_t *offsets;
-  if (!out->size) return TD_OK;
-  int code = gather_walk(call, x, &call->in[1], take_axis(call->args, x->rank), &offsets);
-  if (code) return code;
-  switch (td_dtype_bytes(x->dtype)) {
-#define CASE(bytes, type)                                                                                 \
-  case bytes:                                                                                             \
-    for (int64_t i = 0; i < out->size; i++) ((type *)out->data)[i] = ((const type *)x->data)[offsets[i]]; \
-    break;
-    CASE(1, uint8_t)
-    CASE(2, uint16_t)
-    CASE(4, uint32_t)
-    CASE(8, uint64_t)
-#undef CASE
-  }
-  td_memory_free(offsets);
+  td_view index = as_line(&call->in[1]);
+  td_arg axes = axis_arg(call->args[0].i);
+  td_elements_copy(call->context->pool, out->data, x->data, td_dtype_bytes(x->dtype), x->rank, x->shape, x->strides);
+  return td_scatter_at(call, out, &call->in[2], &index, 1, &axes, TD_SCATTER_ADD, call->workspace);
+}
+
+static int64_t index_add_workspace(const td_call *call) {
+  td_view index = as_line(&call->in[1]);
+  td_arg axes = axis_arg(call->args[0].i);
+  return td_scatter_at_bytes(call->context->pool, &call->out[0], &call->in[2], &index, 1, &axes);
+}
+
+static int index_add_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  const int64_t line[] = {rule->in[1]->size};
+  if (rule->needs[0]) rule->din[0] = rule->cotangent[0];
+  if (rule->needs[2])
+    rule->din[2] = td_take_slices(s, rule->cotangent[0], td_reshape(s, rule->in[1], 1, line), rule->args[0].i);
   return TD_OK;
 }
 
-static td_tensor *gather_back(td_scope *s, td_tensor *c, td_tensor *index, const td_meta *x, const td_arg *axis);
-static td_tensor *gather_with(td_scope *s, td_tensor *x, td_tensor *index, const td_arg *axis);
-
-static int gather_vjp(td_rule *rule) {
-  if (rule->needs[0])
-    rule->din[0] = gather_back(&rule->scope, rule->cotangent[0], rule->in[1], &rule->in_meta[0], &rule->args[0]);
-  return TD_OK;
-}
-
-#define GATHER_AXIS \
-  { .name = "axis", .kind = TD_PARAM_AXIS, .required = true }
-
-static const td_op gather = {
-    .name = "gather",
-    .params = {TD_X, TD_TENSOR_PARAM("index"), GATHER_AXIS},
+static const td_op index_add = {
+    .name = "index_add",
+    .params = {TD_X,
+               INDEX_PARAM,
+               TD_TENSOR_PARAM("source"),
+               {.name = "axis", .kind = TD_PARAM_AXIS, .fallback = TD_INT_DEFAULT(0)}},
     .kind = TD_KIND_INDEX,
-    .flags = TD_HALF,
+    .flags = TD_LINEAR,
     .method = true,
-    .infer = gather_infer,
-    .kernel = gather_kernel,
-    .vjp = gather_vjp,
+    .infer = index_add_infer,
+    .kernel = index_add_kernel,
+    .workspace = index_add_workspace,
+    .vjp = index_add_vjp,
     .saves = TD_SAVES_IN1,
-    .doc = "For each element of index the element of x at the same place, with its position along axis replaced by the "
-           "index: "
-           "for axis 1 out[i, j] = x[i, index[i, j]]. The result has index's shape.\n"
-           "Gradient: the cotangent, added up at the places that were read.",
-    .example = "gather(tensor([[1, 2], [3, 4]]), tensor([[1], [0]]), axis=1).tolist()  # [[2], [3]]",
-    .samples = TD_SAMPLES{{"3,4; 3,2", "axis=1", -3, 2, "float64; int64"},
-                          {"4,3; 5,2", "axis=0", -3, 2, "float64; int64"},
+    .doc = "x with the slices of source added at the indices along axis, in their order; repeated ones add up. PyTorch's "
+           "order, index_add(x, axis, index, source), is understood.\n"
+           "Gradient: for x the cotangent, for source the cotangent's slices at the indices.",
+    .example = "index_add(zeros(3), [0, 2, 0], tensor([1., 2., 3.])).tolist()  # [4.0, 0.0, 2.0]",
+    .samples = TD_SAMPLES{{"4,3; 5; 5,3", NULL, -3, 2, "float64; int64; float64"},
+                          {"2,4; 3; -", "axis=1", -3, 2, "float64; int64; float64"},
+                          {"4,3; -; 3", NULL, -3, 2, "float64; int64; float64"},
                           TD_SAMPLES_END},
 };
 
-// ---- gather_adjoint ----
+// ---- embedding ----
 
-static int gather_adjoint_infer(td_infer *infer) {
-  const td_arg *shape = &infer->args[1];
-  td_meta x = {.dtype = infer->in[0].dtype, .rank = (uint8_t)shape->count};
-  for (int i = 0; i < shape->count; i++) x.shape[i] = shape->ints[i];
-  infer->out[0] = x;
-  if (!td_shape_equal(infer->in[0].rank, infer->in[0].shape, infer->in[1].rank, infer->in[1].shape))
-    return td_infer_fail(infer, TD_ERROR_SHAPE, "the tensor's shape is not the index's");
-  return gather_check(infer, &x, &infer->in[1], infer->args[0].i);
-}
-
-static int gather_adjoint_kernel(const td_call *call) {
-  const td_view *out = &call->out[0], *index = &call->in[1];
-  int64_t *offsets;
-  td_flat flat;
-  memset(out->data, 0, (size_t)(out->size * td_dtype_bytes(out->dtype)));
-  if (!index->size) return TD_OK;
-  int code = gather_walk(call, out, index, take_axis(call->args, out->rank), &offsets);
-  if (code) return code;
-  code = td_flat_open(call, &call->in[0], out->dtype, &flat);
-  if (!code) {
-    if (out->dtype == TD_FLOAT32)
-      for (int64_t i = 0; i < index->size; i++) ((float *)out->data)[offsets[i]] += ((const float *)flat.data)[i];
-    else
-      for (int64_t i = 0; i < index->size; i++) ((double *)out->data)[offsets[i]] += ((const double *)flat.data)[i];
-    td_flat_close(&flat);
-  }
-  td_memory_free(offsets);
-  return code;
-}
-
-static int gather_adjoint_vjp(td_rule *rule) {
-  if (rule->needs[0]) rule->din[0] = gather_with(&rule->scope, rule->cotangent[0], rule->in[1], &rule->args[0]);
-  return TD_OK;
-}
-
-static const td_op gather_adjoint = {
-    .name = "gather_adjoint",
-    .params = {TD_X,
-               TD_TENSOR_PARAM("index"),
-               GATHER_AXIS,
-               {.name = "shape", .kind = TD_PARAM_SHAPE, .required = true}},
-    .kind = TD_KIND_INDEX,
-    .flags = TD_HIDDEN,
-    .infer = gather_adjoint_infer,
-    .kernel = gather_adjoint_kernel,
-    .vjp = gather_adjoint_vjp,
-    .saves = TD_SAVES_IN1,
-    .doc = "Zeros of a shape, to which the elements of a floating x are added at the places that gather reads: its "
-           "gradient.\n"
-           "Gradient: the cotangent, gathered.",
-    .samples = TD_SAMPLES{{"3,2; 3,2", "axis=1, shape=(3, 4)", -3, 2, "float64; int64"}, TD_SAMPLES_END},
-};
-
-static td_tensor *gather_back(td_scope *s, td_tensor *c, td_tensor *index, const td_meta *x, const td_arg *axis) {
-  const td_arg args[] = {*axis, td_ints_arg(x->rank, x->shape)};
-  return td_scope_apply(s, &gather_adjoint, args, 2, c, index);
-}
-
-static td_tensor *gather_with(td_scope *s, td_tensor *x, td_tensor *index, const td_arg *axis) {
-  return td_scope_apply(s, &gather, axis, 2, x, index);
-}
-
-// ---- one_hot ----
-
-static int one_hot_infer(td_infer *infer) {
-  const td_meta *index = &infer->in[0];
+static int embedding_infer(td_infer *infer) {
+  const td_meta *index = &infer->in[0], *weight = &infer->in[1];
   td_meta *out = &infer->out[0];
-  if (td_dtype_category(index->dtype) != 1)
-    return td_infer_fail(infer, TD_ERROR_DTYPE, "indices must be integers, not %s", td_dtype_name(index->dtype));
-  if (infer->args[0].i < 0)
-    return td_infer_fail(infer, TD_ERROR_VALUE, "n is negative: %lld", (long long)infer->args[0].i);
+  int row, code = td_index_dtype(infer, index);
+  if (!code && weight->rank != 2)
+    code = td_infer_fail(infer, TD_ERROR_SHAPE, "weight must be a matrix, one row for each index, not of rank %d",
+                         weight->rank);
+  if (code) return code;
   if (index->rank == TD_RANK_MAX)
     return td_infer_fail(infer, TD_ERROR_SHAPE, "rank %d is the most that tensors can have", TD_RANK_MAX);
   *out = *index;
-  out->shape[out->rank++] = infer->args[0].i;
-  out->dtype = (uint8_t)infer->args[1].i;
+  out->shape[out->rank++] = weight->shape[1];
+  out->dtype = weight->dtype;
+  int64_t padding = infer->args[0].i, rows = weight->shape[0];
+  row = infer->args[0].given && (padding < -rows || padding >= rows);
+  return row ? td_infer_fail(infer, TD_ERROR_INDEX, "padding_idx %lld is out of range for %lld rows", (long long)padding,
+                             (long long)rows)
+             : TD_OK;
+}
+
+static int embedding_kernel(const td_call *call) {
+  const td_arg axes = axis_arg(0);
+  return read_at(call, &call->in[1], &call->in[0], 1, &axes);
+}
+
+static int64_t embedding_workspace(const td_call *call) { return td_gather_bytes(&call->in[0], 1); }
+
+static int embedding_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *c = rule->cotangent[0], *index = rule->in[0];
+  const td_meta *weight = &rule->in_meta[1];
+  if (!rule->needs[1]) return TD_OK;
+  if (rule->args[0].given) { // a row's number counts from either end
+    int64_t padding = rule->args[0].i, shape[TD_RANK_MAX] = {0};
+    for (int i = 0; i < index->rank; i++) shape[i] = index->shape[i];
+    shape[index->rank] = 1;
+    int64_t other = padding < 0 ? padding + weight->shape[0] : padding - weight->shape[0];
+    td_tensor *column = td_reshape(s, index, index->rank + 1, shape), *zero = td_scope_number(s, 0, c);
+    c = td_where(s, td_equal(s, column, td_scope_number(s, (double)padding, index)), zero, c);
+    c = td_where(s, td_equal(s, column, td_scope_number(s, (double)other, index)), zero, c);
+  }
+  rule->din[1] = td_index_adjoint(s, c, index, 0, weight->rank, weight->shape);
   return TD_OK;
 }
 
-static int one_hot_kernel(const td_call *call) {
-  const td_view *index = &call->in[0], *out = &call->out[0];
-  int64_t n = call->args[0].i, bytes = td_dtype_bytes(out->dtype);
-  const int64_t one = 1;
-  uint64_t bits = 0;
-  td_flat flat;
-  int code = td_flat_open(call, index, TD_INT64, &flat);
-  if (code) return code;
-  memset(out->data, 0, (size_t)(out->size * bytes));
-  td_cast_run(&bits, out->dtype, &one, TD_INT64, 0, 1, false);
-  for (int64_t i = 0; i < index->size && !code; i++) {
-    int64_t value = ((const int64_t *)flat.data)[i];
-    if (value >= 0 && value < n) memcpy(out->data + (i * n + value) * bytes, &bits, (size_t)bytes);
-    else
-      code = td_error_set(call->context, TD_ERROR_INDEX, "one_hot: element %lld is %lld, outside 0 to %lld",
-                          (long long)i, (long long)value, (long long)n - 1);
-  }
-  td_flat_close(&flat);
-  return code;
-}
-
-static const td_op one_hot = {
-    .name = "one_hot",
-    .params = {TD_TENSOR_PARAM("index"),
-               {.name = "n", .kind = TD_PARAM_INT, .required = true},
-               {.name = "dtype", .kind = TD_PARAM_DTYPE, .fallback = TD_INT_DEFAULT(TD_FLOAT32)}},
+static const td_op embedding = {
+    .name = "embedding",
+    .params = {INDEX_PARAM, TD_TENSOR_PARAM("weight"), {.name = "padding_idx", .kind = TD_PARAM_INT}},
     .kind = TD_KIND_INDEX,
     .flags = TD_HALF,
-    .infer = one_hot_infer,
-    .kernel = one_hot_kernel,
-    .no_gradient = "integer input",
-    .doc = "Rows of n zeros with a 1 at each index: [..., n]. An index outside 0 to n - 1 is an error.",
-    .example = "one_hot(tensor([2, 0]), 3).tolist()  # [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]",
-    .samples = TD_SAMPLES{{"4", "n=3", 0, 2, "int64"},
-                          {"2,2", "n=3, dtype=int64", 0, 2, "uint8"},
-                          {"-", "n=3", 0, 2, "int64"},
+    .infer = embedding_infer,
+    .kernel = embedding_kernel,
+    .workspace = embedding_workspace,
+    .vjp = embedding_vjp,
+    .saves = TD_SAVES_IN0,
+    .doc = "The rows of weight at the indices: [..., columns]. Negative indices count from the end.\n"
+           "Gradient: the cotangent, added up in the rows that were read; none flows to the row padding_idx.",
+    .example = "embedding([1, 0, 1], tensor([[1., 2.], [3., 4.]])).tolist()  # [[3.0, 4.0], [1.0, 2.0], [3.0, 4.0]]",
+    .samples = TD_SAMPLES{{"5; 4,3", NULL, 0, 2, "int64; float64"},
+                          {"2,3; 4,3", "padding_idx=3", 0, 2, "int32; float64"},
+                          {"2,3; 4,3", "padding_idx=-1", 0, 2, "int64; float64"},
+                          {"-; 4,3", NULL, 0, 2, "int64; float64"},
                           TD_SAMPLES_END},
 };
 
-const td_op *const td_family_index[] = {&index_op, &index_add,      &index_put, &take,
-                                        &gather,   &gather_adjoint, &one_hot,   NULL};
+const td_op *const td_family_index[] = {&index_op,  &index_adjoint, &index_put, &take,
+                                        &index_add, &embedding,     NULL};

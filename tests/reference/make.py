@@ -416,7 +416,7 @@ def index(x, *indices, axes):
 
 
 @op
-def index_add(values, *indices, axes, shape):
+def index_adjoint(values, *indices, axes, shape):
     x = torch.zeros(shape, dtype=values.dtype, requires_grad=True)
     return torch.autograd.grad(index(x, *indices, axes=axes), x, values, create_graph=True)[0]
 
@@ -431,13 +431,26 @@ def index_put(x, value, *indices, axes):
     return torch.stack(flat).reshape(x.shape)
 
 
-@op
-def take(x, index, axis=0):
-    return OPS["index"](x, index, axes=(axis,))
-
-
 def counted(index, n):
     return torch.where(index < 0, index + n, index).long()
+
+
+@op
+def take(x, index, axis=None):
+    return OPS["index"](x.flatten() if axis is None else x, index, axes=(axis or 0,))
+
+
+@op
+def index_add(x, index, source, axis=0):
+    index = counted(index.reshape(-1), x.shape[axis])
+    places = list(x.shape)
+    places[axis] = len(index)
+    return x.index_add(axis, index, torch.broadcast_to(source, places))
+
+
+@op
+def embedding(index, weight, padding_idx=None):
+    return functional.embedding(index.long(), weight, padding_idx)
 
 
 @op
@@ -446,13 +459,68 @@ def gather(x, index, axis):
 
 
 @op
+def take_along_axis(x, index, axis):
+    return torch.take_along_dim(x, counted(index, x.shape[axis]), axis)
+
+
+@op
 def gather_adjoint(x, index, axis, shape):
     return torch.zeros(shape, dtype=x.dtype).scatter_add(axis, counted(index, shape[axis]), x)
 
 
 @op
-def one_hot(index, n, dtype=torch.float32):
+def scatter(x, index, source, axis, mode="set"):
+    """Element by element for "set", where of repeated places the last value stays."""
+    index = counted(index, x.shape[axis])
+    source = torch.broadcast_to(source, index.shape)
+    reduce = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}.get(mode, mode)
+    if reduce != "set":
+        return x.scatter_reduce(axis, index, source, reduce)
+    places = torch.gather(torch.arange(x.numel()).reshape(x.shape), axis, index)
+    flat = list(x.flatten())
+    for place, v in zip(places.flatten().tolist(), source.flatten()):
+        flat[place] = v
+    return torch.stack(flat).reshape(x.shape)
+
+
+@op
+def scatter_add(x, index, source, axis):
+    return scatter(x, index, source, axis, "add")
+
+
+@op
+def put_along_axis(x, index, source, axis):
+    shape = list(x.shape)
+    shape[axis] = index.shape[axis]
+    return scatter(x, torch.broadcast_to(index, shape), source, axis)
+
+
+@op
+def one_hot(index, n=-1, dtype=torch.float32):
     return functional.one_hot(index.long(), n).to(dtype)
+
+
+def segments(source, ids, n):
+    """The rows of each number."""
+    ids, rows = ids.flatten(), source.reshape((-1,) + source.shape[ids.dim() :])
+    n = int(ids.max()) + 1 if n is None else n
+    return [rows[ids == k] for k in range(n)]
+
+
+def segment(combine):
+    return lambda source, ids, n=None: torch.stack([combine(rows) for rows in segments(source, ids, n)])
+
+
+def extreme(find, empty):
+    return lambda rows: find(rows, 0) if len(rows) else torch.full(rows.shape[1:], empty, dtype=rows.dtype)
+
+
+simple(
+    segment_sum=segment(lambda rows: rows.sum(0)),
+    segment_mean=segment(lambda rows: rows.sum(0) / max(len(rows), 1)),
+    segment_max=segment(extreme(torch.amax, -math.inf)),
+    segment_min=segment(extreme(torch.amin, math.inf)),
+)
 
 
 # ---- tensors out of nothing: NumPy's, in float64 ----

@@ -1,0 +1,239 @@
+// Writing to the places that index tensors name, by setting, adding, multiplying, or keeping the larger or smaller.
+//  1. Runs of one place are combined in the order of the indices, whoever does it.
+//  2. Long runs are cut into columns, and each chunk takes its columns of all runs. Many short runs are dealt out by
+//     their place: a stable counting sort puts the runs of a place into one bucket, and chunks own buckets.
+#include <string.h>
+
+#include "engine/device/cpu/clones.h"
+#include "engine/ops/gather.h"
+#include "engine/ops/map.h"
+#include "engine/ops/math.h"
+
+enum { COLUMNS = 4096, BUCKETS = 64, DEAL = 1 << 14, ALONE = 1 << 15 };
+
+// ---- combining ----
+
+typedef void combine(char *to, int64_t step, const char *from, int64_t n); // n elements, step apart in to
+
+#define SUM(T, a, b) (T)((a) + (b))
+#define PRODUCT(T, a, b) (T)((a) * (b))
+#define LARGER(T, a, b) MAXIMUM(b, a)
+#define SMALLER(T, a, b) MINIMUM(b, a)
+#define LARGER_WHOLE(T, a, b) ((b) > (a) ? (b) : (a))
+#define SMALLER_WHOLE(T, a, b) ((b) < (a) ? (b) : (a))
+
+#define COMBINE(NAME, TYPE, name, WITH)                                                      \
+  TD_CLONES static void name##_##NAME(char *at_to, int64_t step, const char *at_from, int64_t n) { \
+    typedef TYPE T;                                                                          \
+    T *restrict to = (T *)at_to;                                                             \
+    const T *restrict from = (const T *)at_from;                                             \
+    if (step == 1)                                                                           \
+      for (int64_t i = 0; i < n; i++) to[i] = WITH(T, to[i], from[i]);                       \
+    else                                                                                     \
+      for (int64_t i = 0; i < n; i++) to[i * step] = WITH(T, to[i * step], from[i]);         \
+  }
+#define SET(NAME, TYPE, name, ...)                                                           \
+  static void name##_##NAME(char *at_to, int64_t step, const char *at_from, int64_t n) {     \
+    TYPE *restrict to = (TYPE *)at_to;                                                       \
+    const TYPE *restrict from = (const TYPE *)at_from;                                       \
+    if (step == 1) memcpy(to, from, (size_t)n * sizeof *to);                                 \
+    else                                                                                     \
+      for (int64_t i = 0; i < n; i++) to[i * step] = from[i];                                \
+  }
+TD_EACH_DTYPE_WRAPPING(COMBINE, add, SUM)
+TD_EACH_NUMBER_WRAPPING(COMBINE, multiply, PRODUCT)
+TD_EACH_BOOL(COMBINE, multiply, SMALLER_WHOLE)
+TD_EACH_FLOAT(COMBINE, maximum, LARGER)
+TD_EACH_INTEGRAL(COMBINE, maximum, LARGER_WHOLE)
+TD_EACH_FLOAT(COMBINE, minimum, SMALLER)
+TD_EACH_INTEGRAL(COMBINE, minimum, SMALLER_WHOLE)
+SET(UINT8, uint8_t, set, )
+SET(HALF, uint16_t, set, )
+SET(INT32, uint32_t, set, )
+SET(INT64, uint64_t, set, )
+
+#define ENTRY(NAME, TYPE, name, ...) [TD_##NAME] = name##_##NAME,
+static combine *const combines[][TD_DTYPE_COUNT] = {
+    [TD_SCATTER_SET] = {[TD_BOOL] = set_UINT8,
+                        [TD_UINT8] = set_UINT8,
+                        [TD_INT32] = set_INT32,
+                        [TD_INT64] = set_INT64,
+                        [TD_FLOAT16] = set_HALF,
+                        [TD_BFLOAT16] = set_HALF,
+                        [TD_FLOAT32] = set_INT32,
+                        [TD_FLOAT64] = set_INT64},
+    [TD_SCATTER_ADD] = {TD_EACH_DTYPE(ENTRY, add, )},
+    [TD_SCATTER_MULTIPLY] = {TD_EACH_DTYPE(ENTRY, multiply, )},
+    [TD_SCATTER_MAXIMUM] = {TD_EACH_DTYPE(ENTRY, maximum, )},
+    [TD_SCATTER_MINIMUM] = {TD_EACH_DTYPE(ENTRY, minimum, )},
+};
+
+// ---- runs ----
+
+typedef struct scatter {
+  const td_gather_walk *walk;
+  combine *combine;
+  char *x;
+  const char *values;
+  int64_t step;    // elements from a run of values to the next
+  int64_t runs, deals;
+  int64_t *order;  // runs by bucket
+  int64_t *counts; // [deals][BUCKETS], then where each deal's runs of a bucket begin
+} scatter;
+
+static int64_t offset_of(int64_t at, int rank, const int64_t *shape, const int64_t *strides) {
+  int64_t offset = 0;
+  for (int i = rank; i-- > 0;) {
+    offset += at % shape[i] * strides[i];
+    at /= shape[i];
+  }
+  return offset;
+}
+
+static int64_t base_of(const scatter *s, int64_t run) {
+  const td_gather_walk *w = s->walk;
+  if (!w->pre_rank) return w->offsets[run];
+  return w->offsets[run % w->index_count] + offset_of(run / w->index_count, w->pre_rank, w->pre_shape, w->pre_strides);
+}
+
+static bool run_is_dense(const td_gather_walk *w) {
+  return w->post_rank == 0 || (w->post_rank == 1 && w->post_strides[0] == 1);
+}
+
+static void write_run(const scatter *s, int64_t run) {
+  const td_gather_walk *w = s->walk;
+  char *to = s->x + base_of(s, run) * w->bytes;
+  const char *from = s->values + run * s->step * w->bytes;
+  int last = w->post_rank - 1;
+  int64_t length = last < 0 ? 1 : w->post_shape[last], step = last < 0 ? 1 : w->post_strides[last];
+  for (int64_t done = 0; done < w->post_size; done += length)
+    s->combine(to + (last > 0 ? offset_of(done / length, last, w->post_shape, w->post_strides) * w->bytes : 0), step,
+               from + done * w->bytes, length);
+}
+
+static void write_columns(void *argument, int64_t chunk) {
+  const scatter *s = argument;
+  const td_gather_walk *w = s->walk;
+  int64_t first = chunk * COLUMNS, n = w->post_size - first < COLUMNS ? w->post_size - first : COLUMNS;
+  for (int64_t run = 0; run < s->runs; run++)
+    s->combine(s->x + (base_of(s, run) + first) * w->bytes, 1, s->values + (run * s->step + first) * w->bytes, n);
+}
+
+// ---- buckets ----
+
+static int bucket_of(const scatter *s, int64_t run) { // equal places have equal buckets
+  return (int)(((uint64_t)base_of(s, run) * 0x9e3779b97f4a7c15u) >> 58);
+}
+
+static int64_t deal_end(const scatter *s, int64_t deal) {
+  return (deal + 1) * DEAL < s->runs ? (deal + 1) * DEAL : s->runs;
+}
+
+static void count_deal(void *argument, int64_t deal) {
+  const scatter *s = argument;
+  int64_t *counts = s->counts + deal * BUCKETS;
+  memset(counts, 0, BUCKETS * sizeof *counts);
+  for (int64_t run = deal * DEAL; run < deal_end(s, deal); run++) counts[bucket_of(s, run)]++;
+}
+
+static void place_deals(const scatter *s) { // counts become places in order
+  int64_t next = 0;
+  for (int b = 0; b < BUCKETS; b++)
+    for (int64_t deal = 0; deal < s->deals; deal++) {
+      int64_t *count = &s->counts[deal * BUCKETS + b], n = *count;
+      *count = next;
+      next += n;
+    }
+}
+
+static void order_deal(void *argument, int64_t deal) {
+  const scatter *s = argument;
+  int64_t *next = s->counts + deal * BUCKETS;
+  for (int64_t run = deal * DEAL; run < deal_end(s, deal); run++) s->order[next[bucket_of(s, run)]++] = run;
+}
+
+static void write_bucket(void *argument, int64_t bucket) { // counts of the last deal are the buckets' ends by now
+  const scatter *s = argument;
+  const int64_t *ends = s->counts + (s->deals - 1) * BUCKETS;
+  for (int64_t i = bucket ? ends[bucket - 1] : 0; i < ends[bucket]; i++) write_run(s, s->order[i]);
+}
+
+static bool is_dealt(const td_pool *pool, int64_t runs, int64_t post_size) {
+  return td_pool_threads(pool) > 1 && runs >= BUCKETS && runs * post_size >= ALONE;
+}
+
+int64_t td_scatter_bytes(const td_pool *pool, int64_t runs, int64_t post_size) {
+  int64_t deals = (runs + DEAL - 1) / DEAL;
+  return is_dealt(pool, runs, post_size) ? (runs + deals * BUCKETS) * (int64_t)sizeof(int64_t) : 0;
+}
+
+void td_scatter(td_pool *pool, const td_gather_walk *walk, enum td_scatter mode, uint8_t dtype, char *x,
+                const char *values, int64_t step, void *space) {
+  scatter s = {.walk = walk, .combine = combines[mode][dtype], .x = x, .values = values, .step = step};
+  s.runs = walk->post_size ? walk->pre_size * walk->index_count : 0;
+  s.deals = (s.runs + DEAL - 1) / DEAL;
+  if (run_is_dense(walk) && walk->post_size >= 4 * COLUMNS) {
+    td_pool_run(pool, (walk->post_size + COLUMNS - 1) / COLUMNS, write_columns, &s);
+  } else if (is_dealt(pool, s.runs, walk->post_size)) {
+    s.order = space;
+    s.counts = s.order + s.runs;
+    td_pool_run(pool, s.deals, count_deal, &s);
+    place_deals(&s);
+    td_pool_run(pool, s.deals, order_deal, &s);
+    td_pool_run(pool, BUCKETS, write_bucket, &s);
+  } else {
+    for (int64_t run = 0; run < s.runs; run++) write_run(&s, run);
+  }
+}
+
+// ---- values ----
+
+// value as runs: where all runs are the same one, that one.
+static void value_runs(const td_gather_plan *plan, const td_view *x, const td_view *value, td_view *runs,
+                       int64_t *step) {
+  td_meta shape = {.rank = x->rank}, places;
+  memcpy(shape.shape, x->shape, (size_t)x->rank * sizeof *x->shape);
+  td_gather_shape(plan, &shape, x->dtype, &places);
+  td_view_broadcast(runs, value, places.rank, places.shape);
+  int outer = plan->pre_count + plan->index_rank;
+  *step = 1;
+  for (int i = outer; i < places.rank; i++) *step *= places.shape[i];
+  for (int i = 0; i < outer; i++)
+    if (runs->strides[i] && runs->shape[i] != 1) return;
+  runs->rank = (uint8_t)(runs->rank - outer);
+  runs->size = *step;
+  memmove(runs->shape, runs->shape + outer, runs->rank * sizeof *runs->shape);
+  memmove(runs->strides, runs->strides + outer, runs->rank * sizeof *runs->strides);
+  *step = 0;
+}
+
+int64_t td_scatter_at_bytes(const td_pool *pool, const td_view *x, const td_view *value, const td_view *index, int count,
+                            const td_arg *axes) {
+  td_view values;
+  td_gather_plan plan;
+  int64_t step, runs, size = 1;
+  td_gather_plan_of(index, count, x->rank, axes, &plan);
+  value_runs(&plan, x, value, &values, &step);
+  runs = td_shape_size(plan.index_rank, plan.index_shape);
+  for (int i = 0; i < plan.pre_count; i++) runs *= x->shape[plan.pre[i]];
+  for (int i = 0; i < plan.post_count; i++) size *= x->shape[plan.post[i]];
+  return td_space_bytes(td_gather_bytes(index, count)) + td_space_bytes(td_flat_bytes(&values, x->dtype)) +
+         td_scatter_bytes(pool, runs, size);
+}
+
+int td_scatter_at(const td_call *call, const td_view *x, const td_view *value, const td_view *index, int count,
+                  const td_arg *axes, enum td_scatter mode, void *space) {
+  td_gather_walk walk;
+  td_gather_plan plan;
+  td_view values;
+  int64_t step;
+  char *at = space;
+  td_pool *pool = call->context->pool;
+  int code = td_gather_open(call, x, index, count, axes, td_space_take(&at, td_gather_bytes(index, count)), &walk);
+  if (code) return code;
+  td_gather_plan_of(index, count, x->rank, axes, &plan);
+  value_runs(&plan, x, value, &values, &step);
+  const char *flat = td_flat_fill(pool, &values, x->dtype, td_space_take(&at, td_flat_bytes(&values, x->dtype)));
+  td_scatter(pool, &walk, mode, x->dtype, x->data, flat, step, at);
+  return TD_OK;
+}
