@@ -309,6 +309,23 @@ int td_record_refuse(td_context *context, const char *who, const td_record *reco
   return record->keepers ? TD_OK : refuse_spent(context, who, record);
 }
 
+int td_tape_observe(td_context *context, const td_observer *observer) {
+  td_tapes *tapes = td_tapes_of(context);
+  if (!tapes) return context->error.code;
+  tapes->observer = observer;
+  return TD_OK;
+}
+
+static int observe(td_context *context, td_rule *rule, const td_record *record) {
+  td_tapes *tapes = context->tapes;
+  const td_observer *observer = tapes->observer;
+  tapes->observer = NULL;
+  int code = observer->step(observer->owner, context,
+                            &(td_step){record, rule->cotangent, rule->din, rule->needs, &rule->scope});
+  tapes->observer = observer;
+  return code;
+}
+
 static int run_rule(td_pass *pass, td_rule *rule, const td_node *node) {
   td_context *context = pass->context;
   td_tapes *tapes = context->tapes;
@@ -325,6 +342,7 @@ static int run_rule(td_pass *pass, td_rule *rule, const td_node *node) {
   if (!code && rule->scope.failed)
     code =
         td_error_set(context, TD_ERROR_INTERNAL, "gradient of %s: the rule failed without an error", record->op->name);
+  if (!code && tapes->observer) code = observe(context, rule, record);
   for (int i = 0; i < record->in_count && !code; i++)
     if (rule->needs[i] && rule->din[i]) code = deliver(pass, rule, i, pass->edges[node->edge + (uint32_t)i]);
   td_scope_close(&rule->scope);

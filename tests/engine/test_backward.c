@@ -29,6 +29,53 @@ START_TEST(backward_equals_gradient_bit_for_bit) {
 }
 END_TEST
 
+typedef struct walk { // what an observer saw
+  char ops[80];
+  double in[4], out[4];
+  int count;
+} walk;
+
+static int walk_step(void *owner, td_context *c, const td_step *step) {
+  walk *w = owner;
+  ck_assert_ptr_eq(c, context);
+  strcat(strcat(w->ops, step->record->op->name), " ");
+  w->in[w->count] = at(step->cotangent[0], 0);
+  w->out[w->count++] = at(step->din[0], 0);
+  if (!strcmp(step->record->op->name, "sin")) // an edited cotangent goes on
+    step->din[0] = td_scope_number(step->scope, 100, step->din[0]);
+  return TD_OK;
+}
+
+static int refuse_step(void *owner, td_context *c, const td_step *step) {
+  (void)owner, (void)step;
+  return td_error_set(c, TD_ERROR_VALUE, "stop here");
+}
+
+START_TEST(a_pass_is_seen_node_by_node) {
+  walk w = {.count = 0};
+  td_tape *tape = tape_on(true);
+  td_tensor *x = number(0.5), *out[TD_OUTPUT_MAX];
+  watch(tape, x);
+  td_tensor *y = multiply(x, number(3)), *z;
+  ck_assert_int_eq(td_op_apply(context, td_op_find("sin"), &y, 1, NULL, out), TD_OK);
+  z = multiply(keep(out[0]), number(2));
+  ck_assert_int_eq(td_tape_observe(context, &(td_observer){walk_step, &w}), TD_OK);
+  td_tensor *g = gradient(tape, z, x);
+  ck_assert_str_eq(w.ops, "multiply sin multiply ");
+  ck_assert_double_eq(w.in[0], 1);
+  ck_assert_double_eq(w.out[0], 2);
+  ck_assert_double_eq(w.in[1], 2);
+  ck_assert_double_eq_tol(w.out[1], 2 * cos(1.5), 1e-6);
+  ck_assert_double_eq(w.in[2], 100);
+  ck_assert_double_eq(at(g, 0), 300);
+  ck_assert_int_eq(td_tape_observe(context, &(td_observer){refuse_step, NULL}), TD_OK);
+  ck_assert_int_eq(ask(tape, z, x, NULL, &g), TD_ERROR_VALUE);
+  ck_assert_int_eq(td_tape_observe(context, NULL), TD_OK);
+  ck_assert_double_eq_tol(at(gradient(tape, z, x), 0), 6 * cos(1.5), 1e-6);
+  done(tape);
+}
+END_TEST
+
 START_TEST(backward_without_a_tape) {
   td_variable *v = variable(3, "v");
   v->requires_grad = true;
@@ -355,6 +402,7 @@ END_TEST
 int main(void) {
   const TTest *const tests[] = {
       backward_equals_gradient_bit_for_bit,
+      a_pass_is_seen_node_by_node,
       backward_without_a_tape,
       tensors_that_require_grad,
       create_graph_makes_gradients_differentiable,
