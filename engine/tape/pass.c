@@ -321,7 +321,7 @@ static int observe(td_context *context, td_rule *rule, const td_record *record) 
   const td_observer *observer = tapes->observer;
   tapes->observer = NULL;
   int code = observer->step(observer->owner, context,
-                            &(td_step){record, rule->cotangent, rule->din, rule->needs, &rule->scope});
+                            &(td_pass_step){record, rule->cotangent, rule->din, rule->needs, &rule->scope});
   tapes->observer = observer;
   return code;
 }

@@ -113,14 +113,14 @@ bool td_tensor_is_leaf(const td_tensor *t);
 // Backward passes node by node: called when a rule has run, before what it gave is added up. din[i] is what goes to input
 // i (NULL: nothing), of a shape that broadcasts from it; the observer may put another tensor there that scope owns. An
 // error ends the pass. What the observer computes is not observed.
-typedef struct td_step {
+typedef struct td_pass_step {
   const td_record *record;
   td_tensor *const *cotangent;   // of the record's out_count outputs; NULL: not used
   td_tensor **din;               // in_count
   const bool *needs;             // whether input i leads on to a source
   td_scope *scope;
-} td_step;
-typedef struct td_observer { int (*step)(void *owner, td_context *context, const td_step *step); void *owner; } td_observer;
+} td_pass_step;
+typedef struct td_observer { int (*step)(void *owner, td_context *context, const td_pass_step *step); void *owner; } td_observer;
 int td_tape_observe(td_context *context, const td_observer *observer); // borrowed; NULL: no longer
 
 void td_no_grad_enter(td_context *context);               // nothing records until the matching leave; nests

@@ -153,10 +153,11 @@ static td_value gradient_function_call(td_interpreter *I, td_value callee, const
   int total = arguments->count + arguments->keyword_count;
   td_arguments call = *arguments;
   call.values = td_memory_new((size_t)(total + 1) * sizeof *call.values);
+  if (!call.values) return td_raise_memory(I);
   td_tape *tape = td_tape_new(I->context, false, false);
   td_value result = TD_NIL;
-  bool ok = call.values && tape;
-  for (int i = 0; call.values && i < total; i++) call.values[i] = td_ref(arguments->values[i]);
+  bool ok = tape != NULL;
+  for (int i = 0; i < total; i++) call.values[i] = td_ref(arguments->values[i]);
   for (int i = 0; ok && i < used; i++) {
     td_value leaf = td_fresh_argument(I, call.values[numbers[i]]);
     ok = !td_is_nil(leaf);
@@ -168,7 +169,7 @@ static td_value gradient_function_call(td_interpreter *I, td_value callee, const
     result = differentiate(I, f, &call, numbers, used, tape);
     td_tape_close(I->context, tape);
   } else if (td_is_nil(I->raised)) td_raise_engine(I);
-  for (int i = 0; call.values && i < total; i++) td_unref(call.values[i]);
+  for (int i = 0; i < total; i++) td_unref(call.values[i]);
   td_memory_free(call.values);
   if (tape) td_tape_unref(I->context, tape);
   return result;

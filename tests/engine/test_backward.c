@@ -35,7 +35,7 @@ typedef struct walk { // what an observer saw
   int count;
 } walk;
 
-static int walk_step(void *owner, td_context *c, const td_step *step) {
+static int walk_step(void *owner, td_context *c, const td_pass_step *step) {
   walk *w = owner;
   ck_assert_ptr_eq(c, context);
   strcat(strcat(w->ops, step->record->op->name), " ");
@@ -46,7 +46,7 @@ static int walk_step(void *owner, td_context *c, const td_step *step) {
   return TD_OK;
 }
 
-static int refuse_step(void *owner, td_context *c, const td_step *step) {
+static int refuse_step(void *owner, td_context *c, const td_pass_step *step) {
   (void)owner, (void)step;
   return td_error_set(c, TD_ERROR_VALUE, "stop here");
 }

@@ -85,6 +85,15 @@ static const script scripts[] = {
                   "c = tensor(3.0)\n"
                   "with GradientTape() as tape:\n    tape.watch(c)\n    z = relu(c * x).mean() + c ** 2\n"
                   "print(tape.gradient(z, [c, x]), tape.why(c))\n"},
+    {"derivatives", "x = tensor([1.0, 2.0])\n"
+                    "print(jvp(lambda v: sin(v).sum(), (x,), (x,)), hessian(lambda v: (v ** 3).sum(), x))\n"
+                    "with GradientTape() as t:\n    t.watch(x)\n    y = x * x\n"
+                    "print(t.jacobian(y, x))\n"},
+    {"vmap", "x = tensor([[1.0, 2.0], [3.0, 4.0]])\n"
+             "print(vmap(grad(lambda v: (v * v).sum()))(x), vmap(lambda v: (v.sum(), v[0]), in_axes=1)(x))\n"},
+    {"given", "@custom_gradient\ndef double(x):\n    return x * 1, lambda up: up * 2\n"
+              "print(grad(double)(3.0), gradcheck(cos, tensor([1.0], dtype=float64)))\n"
+              "print(grad(checkpoint(lambda x: exp(sin(x))))(1.0))\n"},
     {"optimizer", "w = Variable([[0.5, -0.5], [1.0, 2.0]], name='w')\n"
                   "b = Variable(zeros(2))\n"
                   "x, y = tensor([[1.0, 2.0], [3.0, 4.0]]), tensor([0, 1])\n"
