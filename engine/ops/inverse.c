@@ -104,6 +104,8 @@ static int cofactor_one(td_problem *p) {
   td_decomposed d;
   int info = td_decompose(p, 'A', &d);
   int64_t n = f.rows;
+  td_gemm_job job = {.a_transposed = true, .b_transposed = true, .m = n, .n = n, .k = n, .lda = n, .ldb = n, .ldc = n};
+  void *work = td_take(p, td_gemm_workspace(p->dtype, &job), 1);
   if (!p->scratch || info || !n) return info;
   bool negative = is_reflection(p, d.u, &f) != is_reflection(p, d.vt, &f);
   for (int64_t k = 0; k < n; k++) {
@@ -112,7 +114,10 @@ static int cofactor_one(td_problem *p) {
       if (j != k) product *= td_number_at(p, d.s, j);
     for (int64_t i = 0; i < n; i++) td_number_put(p, d.u, k * n + i, product * td_number_at(p, d.u, k * n + i));
   }
-  td_gemm(NULL, p->dtype, true, true, n, n, n, d.u, n, d.vt, n, p->out[0].data, n);
+  job.a = d.u;
+  job.b = d.vt;
+  job.c = p->out[0].data;
+  td_gemm(NULL, p->dtype, &job, work);
   return 0;
 }
 TD_SOLVER(cofactor, fail_singular, .in_axes = {2}, .out_axes = {2})

@@ -1,13 +1,7 @@
-// The product of matrices and vectors, NumPy's matmul. Transposed and sliced operands go to the product as they lie;
-// only operands without a unit stride are copied. Batches are one product where they can be folded, else they run side
-// by side.
-#include "engine/base/memory.h"
-#include "engine/device/cpu/blas.h"
+// The product of matrices and vectors, NumPy's matmul. product.c says how it runs.
 #include "engine/ops/families.h"
-#include "engine/ops/flat.h"
 #include "engine/ops/map.h"
-
-enum { BATCH_WORK = 1 << 19 }; // multiplications up to which a batch's products are run whole, many to a chunk
+#include "engine/ops/product.h"
 
 // ---- shapes ----
 
@@ -63,143 +57,39 @@ static int matmul_infer(td_infer *infer) {
 
 // ---- kernel ----
 
-typedef struct operand { // matrices that td_gemm can read
-  const char *data;
-  bool transposed;
-  int64_t leading;
-  int64_t strides[TD_RANK_MAX]; // of the batch axes of the result, in elements
-  td_flat flat;
-} operand;
-
-typedef struct batch {
-  td_pool *pool;
-  uint8_t dtype;
-  int rank; // batch axes
-  int64_t shape[TD_RANK_MAX], count, m, n, k, per_chunk;
-  operand a, b;
-  char *out;
-  atomic_bool failed;
-} batch;
-
-// How td_gemm can read a rows x columns matrix with these strides: 0 not at all, 1 as it lies, 2 transposed.
-static int reading_of(int64_t rows, int64_t columns, int64_t row, int64_t column) {
-  if ((columns == 1 || column == 1) && (rows == 1 || row >= columns)) return 1;
-  if ((rows == 1 || row == 1) && (columns == 1 || column >= rows)) return 2;
-  return 0;
-}
-
-static int64_t leading_of(int64_t stride, int64_t count, int64_t least) { // stride means nothing on an axis of one
-  int64_t leading = count == 1 || stride < least ? least : stride;
-  return leading < 1 ? 1 : leading;
-}
-
-// Fills in an operand. Where the inner strides don't suit, or the dtype is another, its elements are copied, those of
-// broadcast axes once.
-static int operand_open(const td_call *call, const td_view *view, bool left, batch *w, operand *o) {
-  td_view v = *view;
-  if (v.rank == 1) { // one row or one column
-    int at = left ? 0 : 1;
-    v.shape[1 - at] = view->shape[0];
-    v.strides[1 - at] = view->strides[0];
-    v.shape[at] = 1;
-    v.strides[at] = view->shape[0];
-    v.rank = 2;
+static void factor_of(const td_view *view, bool left, int rank, td_factor *f) { // rank: batch axes of the result
+  int inner = view->rank == 1 ? 1 : 2, own = view->rank - inner;
+  *f = (td_factor){.data = view->data, .dtype = view->dtype};
+  for (int i = 0; i < rank; i++) {
+    int from = i - (rank - own);
+    f->batch[i] = from < 0 || view->shape[from] == 1 ? 0 : view->strides[from];
   }
-  int batch_rank = v.rank - 2;
-  int64_t rows = v.shape[v.rank - 2], columns = v.shape[v.rank - 1];
-  int reading = v.dtype == w->dtype ? reading_of(rows, columns, v.strides[v.rank - 2], v.strides[v.rank - 1]) : 0;
-  if (!reading) {
-    td_view once = v;
-    for (int i = 0; i < batch_rank; i++)
-      if (!once.strides[i]) once.shape[i] = 1;
-    once.size = td_shape_size(once.rank, once.shape);
-    int code = td_flat_open(call, &once, w->dtype, &o->flat);
-    if (code) return code;
-    int64_t stride = rows * columns;
-    for (int i = batch_rank; i-- > 0;) {
-      v.strides[i] = once.shape[i] == 1 ? 0 : stride;
-      stride *= once.shape[i];
-    }
-    v.data = (char *)o->flat.data;
-    v.strides[v.rank - 2] = columns;
-    v.strides[v.rank - 1] = 1;
-    reading = 1;
-  }
-  o->data = v.data;
-  o->transposed = reading == 2;
-  o->leading = reading == 2 ? leading_of(v.strides[v.rank - 1], columns, rows)
-                            : leading_of(v.strides[v.rank - 2], rows, columns);
-  for (int i = 0; i < w->rank; i++) {
-    int from = i - (w->rank - batch_rank);
-    o->strides[i] = from < 0 || v.shape[from] == 1 ? 0 : v.strides[from];
-  }
-  return TD_OK;
+  if (inner == 2 || !left) td_group_add(&f->rows, view->shape[own], view->strides[own]);
+  if (inner == 2 || left) td_group_add(&f->columns, view->shape[view->rank - 1], view->strides[view->rank - 1]);
 }
 
-static void batch_product(batch *w, int64_t index) {
-  int64_t bytes = td_dtype_bytes(w->dtype), at_a = 0, at_b = 0, rest = index;
-  for (int i = w->rank; i-- > 0;) {
-    at_a += rest % w->shape[i] * w->a.strides[i];
-    at_b += rest % w->shape[i] * w->b.strides[i];
-    rest /= w->shape[i];
-  }
-  if (!td_gemm(w->pool, w->dtype, w->a.transposed, w->b.transposed, w->m, w->n, w->k, w->a.data + at_a * bytes,
-               w->a.leading, w->b.data + at_b * bytes, w->b.leading, w->out + index * w->m * w->n * bytes, w->n))
-    atomic_store(&w->failed, true);
+static td_product product_of(const td_call *call) {
+  const td_view *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
+  td_product p = {.dtype = out->dtype, .out = out->data};
+  p.m = a->rank == 1 ? 1 : a->shape[a->rank - 2];
+  p.k = a->shape[a->rank - 1];
+  p.n = b->rank == 1 ? 1 : b->shape[b->rank - 1];
+  p.rank = out->rank - (a->rank > 1) - (b->rank > 1);
+  for (int i = 0; i < p.rank; i++) p.shape[i] = out->shape[i];
+  factor_of(a, true, p.rank, &p.a);
+  factor_of(b, false, p.rank, &p.b);
+  return p;
 }
 
-static void batch_chunk(void *argument, int64_t chunk) {
-  batch *w = argument;
-  int64_t first = chunk * w->per_chunk, last = first + w->per_chunk;
-  for (int64_t i = first; i < last && i < w->count; i++) batch_product(w, i);
-}
-
-// Batches of a that lie behind each other, times one b, are one tall matrix.
-static void batch_fold(batch *w) {
-  if (w->a.transposed) return;
-  int64_t rows = w->m;
-  for (int i = w->rank; i-- > 0;) {
-    if (w->shape[i] == 1) continue;
-    if (w->b.strides[i] || w->a.strides[i] != rows * w->a.leading) return;
-    rows *= w->shape[i];
-  }
-  w->m = rows;
-  w->rank = 0;
-  w->count = 1;
-}
-
-static void batch_run(batch *w) {
-  double work = (double)w->m * (double)w->n * (double)w->k;
-  batch_fold(w);
-  if (w->count > 1 && work <= BATCH_WORK) {
-    w->per_chunk = (int64_t)(BATCH_WORK / (work + BATCH_WORK / 1024));
-    if (w->per_chunk < 1) w->per_chunk = 1;
-    td_pool_run(w->pool, (w->count + w->per_chunk - 1) / w->per_chunk, batch_chunk, w);
-  } else
-    for (int64_t i = 0; i < w->count; i++) batch_product(w, i);
+static int64_t matmul_workspace(const td_call *call) {
+  td_product p = product_of(call);
+  return call->out[0].size ? td_product_workspace(&p) : 0;
 }
 
 static int matmul_kernel(const td_call *call) {
-  const td_view *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
-  if (!out->size) return TD_OK;
-  batch w = {.pool = call->context->pool, .dtype = out->dtype, .count = 1, .out = out->data};
-  w.m = a->rank == 1 ? 1 : a->shape[a->rank - 2];
-  w.k = a->shape[a->rank - 1];
-  w.n = b->rank == 1 ? 1 : b->shape[b->rank - 1];
-  w.rank = out->rank - (a->rank > 1) - (b->rank > 1);
-  for (int i = 0; i < w.rank; i++) {
-    w.shape[i] = out->shape[i];
-    w.count *= out->shape[i];
-  }
-  int code = operand_open(call, a, true, &w, &w.a);
-  if (!code) code = operand_open(call, b, false, &w, &w.b);
-  if (!code) {
-    batch_run(&w);
-    if (atomic_load(&w.failed)) code = td_error_memory(call->context, "matmul", td_memory_failed());
-  }
-  td_flat_close(&w.a.flat);
-  td_flat_close(&w.b.flat);
-  return code;
+  td_product p = product_of(call);
+  if (call->out[0].size) td_product_run(call->context->pool, &p, call->workspace);
+  return TD_OK;
 }
 
 // ---- gradients ----
@@ -250,6 +140,7 @@ static const td_op matmul = {
     .method = true,
     .infer = matmul_infer,
     .kernel = matmul_kernel,
+    .workspace = matmul_workspace,
     .vjp = matmul_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
     .doc = "Product of matrices, a @ b: [..., m, k] times [..., k, n] gives [..., m, n].\n"

@@ -94,14 +94,20 @@ static void try_size(uint8_t dtype, int64_t m, int64_t k, int64_t n, bool at, bo
   clear(c, dtype, c_count);
   clear(again, dtype, c_count);
   td_gemm_job job = {at, bt, m, n, k, a, b, c, lda, ldb, ldc};
-  ck_assert(td_gemm(context->pool, dtype, at, bt, m, n, k, a, lda, b, ldb, c, ldc));
+  void *work = td_memory_new((size_t)td_gemm_workspace(dtype, &job) + 1024);
+  td_gemm(context->pool, dtype, &job, work);
   check_product(dtype, &job, "td_gemm");
-  ck_assert(td_gemm(wide->pool, dtype, at, bt, m, n, k, a, lda, b, ldb, again, ldc));
+  job.c = again;
+  td_gemm(wide->pool, dtype, &job, work);
+  job.c = c;
   ck_assert_msg(!memcmp(c, again, (size_t)(c_count * bytes)), "threads change bits: %d x %d x %d", (int)m, (int)k,
                 (int)n);
   clear(c, dtype, c_count);
-  ck_assert(td_gemm_packed(dtype, &job));
+  void *blocks = td_memory_new((size_t)td_gemm_packed_bytes(dtype, m, n, k));
+  td_gemm_packed(dtype, &job, blocks);
   check_product(dtype, &job, "td_gemm_packed");
+  td_memory_free(blocks);
+  td_memory_free(work);
   td_memory_free(a);
   td_memory_free(b);
   td_memory_free(c);

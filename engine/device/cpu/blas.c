@@ -46,19 +46,17 @@ static void open_library(void) {
 #endif
 }
 
-static bool fits(const td_gemm_job *job) {
-  return job->m <= INT_MAX && job->n <= INT_MAX && job->k <= INT_MAX && job->lda <= INT_MAX && job->ldb <= INT_MAX &&
-         job->ldc <= INT_MAX;
+bool td_blas_takes(const td_gemm_job *job) {
+  pthread_once(&once, open_library);
+  return sgemm && job->m <= INT_MAX && job->n <= INT_MAX && job->k <= INT_MAX && job->lda <= INT_MAX &&
+         job->ldb <= INT_MAX && job->ldc <= INT_MAX;
 }
 
-bool td_blas_gemm(uint8_t dtype, const td_gemm_job *job) {
-  pthread_once(&once, open_library);
-  if (!sgemm || !fits(job)) return false;
+void td_blas_gemm(uint8_t dtype, const td_gemm_job *job) {
   int trans_a = job->a_transposed ? TRANS : NO_TRANS, trans_b = job->b_transposed ? TRANS : NO_TRANS;
   int m = (int)job->m, n = (int)job->n, k = (int)job->k, lda = (int)job->lda, ldb = (int)job->ldb, ldc = (int)job->ldc;
   if (dtype == TD_FLOAT32) sgemm(ROW_MAJOR, trans_a, trans_b, m, n, k, 1, job->a, lda, job->b, ldb, 0, job->c, ldc);
   else dgemm(ROW_MAJOR, trans_a, trans_b, m, n, k, 1, job->a, lda, job->b, ldb, 0, job->c, ldc);
-  return true;
 }
 
 void *td_blas_symbol(const char *name) {

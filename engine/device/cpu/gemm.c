@@ -6,7 +6,6 @@
 //     Number and borders of pieces follow from m, n, k and the dtype alone.
 #include <string.h>
 
-#include "engine/base/memory.h"
 #include "engine/device/cpu/blas.h"
 #include "engine/device/cpu/clones.h"
 #include "engine/device/cpu/gemm_packed.h"
@@ -23,9 +22,12 @@ enum {
   DEEP = 4, // k is cut where it is so many times the longer side of C
   VECTOR_PIECE = 1 << 16, // matrix elements that one piece of a matrix times a vector reads
   VECTOR_BYTES = 32,
+  ALIGNMENT = 64, // of the parts of the workspace
 };
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+static int64_t round_up(int64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
 // ---- plain loops ----
 
@@ -150,16 +152,16 @@ static void run_pieces(td_pool *pool, int64_t pieces, td_chunk *work, void *argu
     for (int64_t i = 0; i < pieces; i++) work(argument, i);
 }
 
-static char *gather(const char *x, int64_t step, int64_t count, int64_t bytes) { // an owned copy without gaps
-  char *dense = td_memory_new((size_t)(count * bytes));
-  if (dense) td_elements_copy(NULL, dense, x, (int)bytes, 1, &count, &step);
-  return dense;
-}
-
-static bool run_vector(td_pool *pool, uint8_t dtype, const td_gemm_job *job) {
+static int64_t x_step_of(const td_gemm_job *job) { // between the elements of the vector
   bool row = job->m == 1; // y is a row of C, x a row of op(A)
   bool transposed = row ? job->a_transposed : !job->b_transposed;
-  int64_t x_step = transposed ? (row ? job->lda : job->ldb) : 1;
+  return transposed ? (row ? job->lda : job->ldb) : 1;
+}
+
+static bool gathers(const td_gemm_job *job) { return x_step_of(job) != 1 && job->k > 1; }
+
+static void run_vector(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char *workspace) {
+  bool row = job->m == 1;
   product v = {.along = row ? job->b_transposed : !job->a_transposed,
                .dtype = dtype,
                .count = row ? job->n : job->m,
@@ -169,17 +171,14 @@ static bool run_vector(td_pool *pool, uint8_t dtype, const td_gemm_job *job) {
                .matrix = row ? job->b : job->a,
                .x = row ? job->a : job->b,
                .y = job->c};
-  char *dense = NULL;
-  if (x_step != 1 && v.k > 1) {
-    dense = gather(v.x, x_step, v.k, td_dtype_bytes(dtype));
-    if (!dense) return false;
-    v.x = dense;
+  if (gathers(job)) {
+    const int64_t step = x_step_of(job);
+    td_elements_copy(NULL, workspace, v.x, td_dtype_bytes(dtype), 1, &v.k, &step);
+    v.x = workspace;
   }
   v.per_piece = VECTOR_PIECE / v.k / 64 * 64;
   if (v.per_piece < 64) v.per_piece = 64;
   run_pieces(pool, (v.count + v.per_piece - 1) / v.per_piece, product_piece, &v);
-  td_memory_free(dense);
-  return true;
 }
 
 // ---- pieces of a large product ----
@@ -190,15 +189,12 @@ typedef struct cut {
   const td_gemm_job *job;
   uint8_t dtype;
   enum axis axis;
-  int64_t length, per_piece;
-  char *sums; // ALONG_K: C of each piece but the first, without gaps
-  atomic_bool failed;
+  int64_t length, per_piece, pieces;
+  bool packed; // by gemm_packed.c, else by OpenBLAS
+  int64_t sum_bytes, block_bytes;
+  char *sums;   // ALONG_K: C of each piece but the first, without gaps
+  char *blocks; // packed: block_bytes of each piece
 } cut;
-
-static bool run_one(uint8_t dtype, const td_gemm_job *job) {
-  bool own = job->k <= SHORT || (double)job->m * (double)job->n * (double)job->k <= SMALL;
-  return (!own && td_blas_gemm(dtype, job)) || td_gemm_packed(dtype, job);
-}
 
 static void cut_piece(void *argument, int64_t piece) {
   cut *c = argument;
@@ -223,12 +219,13 @@ static void cut_piece(void *argument, int64_t piece) {
     job.c = c->sums + (piece - 1) * job.m * job.n * bytes;
     job.ldc = job.n;
   }
-  if (!run_one(c->dtype, &job)) atomic_store(&c->failed, true);
+  if (c->packed) td_gemm_packed(c->dtype, &job, c->blocks + piece * c->block_bytes);
+  else td_blas_gemm(c->dtype, &job);
 }
 
-static void add_sums(const cut *c, int64_t pieces) {
+static void add_sums(const cut *c) {
   const td_gemm_job *job = c->job;
-  for (int64_t i = 0; i < (pieces - 1) * job->m; i++) {
+  for (int64_t i = 0; i < (c->pieces - 1) * job->m; i++) {
     int64_t row = i % job->m * job->ldc, from = i * job->n;
     if (c->dtype == TD_FLOAT32)
       for (int64_t j = 0; j < job->n; j++) ((float *)job->c)[row + j] += ((const float *)c->sums)[from + j];
@@ -237,43 +234,64 @@ static void add_sums(const cut *c, int64_t pieces) {
   }
 }
 
-static int64_t cut_choose(cut *c) { // returns how many pieces
-  const td_gemm_job *job = c->job;
+static bool prefers_packed(const td_gemm_job *job) {
+  return job->k <= SHORT || (double)job->m * (double)job->n * (double)job->k <= SMALL;
+}
+
+static void cut_choose(uint8_t dtype, const td_gemm_job *job, cut *c) {
   int64_t side = job->m >= job->n ? job->m : job->n;
+  *c = (cut){.job = job, .dtype = dtype};
   c->axis = job->k / DEEP >= side ? ALONG_K : job->m >= job->n ? ALONG_M : ALONG_N;
   c->length = c->axis == ALONG_K ? job->k : side;
-  double work = (double)job->m * (double)job->n * (double)job->k * (c->dtype == TD_FLOAT64 ? 2 : 1) / PIECE;
+  double work = (double)job->m * (double)job->n * (double)job->k * (dtype == TD_FLOAT64 ? 2 : 1) / PIECE;
   int64_t pieces = work < PIECES ? (int64_t)work : PIECES;
   pieces = MIN(pieces, c->length / PIECE_LENGTH);
   if (pieces < 1) pieces = 1;
   c->per_piece = (c->length + pieces - 1) / pieces;
   c->per_piece = (c->per_piece + PIECE_UNIT - 1) / PIECE_UNIT * PIECE_UNIT;
-  return (c->length + c->per_piece - 1) / c->per_piece;
+  c->pieces = (c->length + c->per_piece - 1) / c->per_piece;
+  int64_t sides[] = {[ALONG_M] = job->m, [ALONG_N] = job->n, [ALONG_K] = job->k};
+  sides[c->axis] = MIN(c->length, c->per_piece);
+  td_gemm_job piece = {.m = sides[ALONG_M], .n = sides[ALONG_N], .k = sides[ALONG_K]};
+  c->packed = prefers_packed(&piece) || !td_blas_takes(job);
+  if (c->axis == ALONG_K) c->sum_bytes = round_up((c->pieces - 1) * job->m * job->n * td_dtype_bytes(dtype));
+  if (c->packed) c->block_bytes = td_gemm_packed_bytes(dtype, piece.m, piece.n, piece.k);
 }
 
-static bool run_cut(td_pool *pool, uint8_t dtype, const td_gemm_job *job) {
-  cut c = {.job = job, .dtype = dtype};
-  int64_t pieces = cut_choose(&c);
-  if (pieces == 1) return run_one(dtype, job);
-  if (c.axis == ALONG_K) {
-    c.sums = td_memory_new((size_t)((pieces - 1) * job->m * job->n * td_dtype_bytes(dtype)));
-    if (!c.sums) return false;
-  }
-  run_pieces(pool, pieces, cut_piece, &c);
-  bool failed = atomic_load(&c.failed);
-  if (c.axis == ALONG_K && !failed) add_sums(&c, pieces);
-  td_memory_free(c.sums);
-  return !failed;
+static void run_cut(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char *workspace) {
+  cut c;
+  cut_choose(dtype, job, &c);
+  c.sums = workspace;
+  c.blocks = workspace + c.sum_bytes;
+  run_pieces(pool, c.pieces, cut_piece, &c);
+  if (c.axis == ALONG_K) add_sums(&c);
 }
 
-bool td_gemm(td_pool *pool, uint8_t dtype, bool a_transposed, bool b_transposed, int64_t m, int64_t n, int64_t k,
-             const void *a, int64_t lda, const void *b, int64_t ldb, void *c, int64_t ldc) {
-  td_gemm_job job = {a_transposed, b_transposed, m, n, k, a, b, c, lda, ldb, ldc};
-  if (m == 0 || n == 0) return true;
+// ---- which one ----
+
+enum method { NOTHING, PLAIN_LOOPS, VECTOR, CUT };
+
+static enum method method_of(uint8_t dtype, const td_gemm_job *job) {
+  if (job->m == 0 || job->n == 0) return NOTHING;
   bool floating = dtype == TD_FLOAT32 || dtype == TD_FLOAT64;
-  if (!floating || k == 0 || (double)m * (double)n * (double)k <= TINY) {
-    run_plain(dtype, &job);
-    return true;
+  if (!floating || job->k == 0 || (double)job->m * (double)job->n * (double)job->k <= TINY) return PLAIN_LOOPS;
+  return job->m == 1 || job->n == 1 ? VECTOR : CUT;
+}
+
+int64_t td_gemm_workspace(uint8_t dtype, const td_gemm_job *job) {
+  enum method method = method_of(dtype, job);
+  if (method == VECTOR) return gathers(job) ? round_up(job->k * td_dtype_bytes(dtype)) : 0;
+  if (method != CUT) return 0;
+  cut c;
+  cut_choose(dtype, job, &c);
+  return c.sum_bytes + c.pieces * c.block_bytes;
+}
+
+void td_gemm(td_pool *pool, uint8_t dtype, const td_gemm_job *job, void *workspace) {
+  switch (method_of(dtype, job)) {
+  case NOTHING: break;
+  case PLAIN_LOOPS: run_plain(dtype, job); break;
+  case VECTOR: run_vector(pool, dtype, job, workspace); break;
+  case CUT: run_cut(pool, dtype, job, workspace); break;
   }
-  return m == 1 || n == 1 ? run_vector(pool, dtype, &job) : run_cut(pool, dtype, &job);
 }

@@ -8,11 +8,10 @@
 
 #include <string.h>
 
-#include "engine/base/memory.h"
 #include "engine/device/cpu/clones.h"
 #include "engine/tensor/dtype.h"
 
-enum { ROWS = 6, DEPTH = 256, TALL = 96, WIDE = 1024, VECTOR_BYTES = 32 };
+enum { ROWS = 6, DEPTH = 256, TALL = 96, WIDE = 1024, VECTOR_BYTES = 32, ALIGNMENT = 64 };
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
@@ -97,14 +96,17 @@ PACKED(double, twofold)
 
 static int64_t round_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
 
-bool td_gemm_packed(uint8_t dtype, const td_gemm_job *job) {
-  int64_t bytes = td_dtype_bytes(dtype), depth = MIN(job->k, DEPTH);
-  int64_t a_bytes = round_up(MIN(job->m, TALL), ROWS) * depth * bytes;
-  int64_t b_bytes = round_up(MIN(job->n, WIDE), single_columns) * depth * bytes;
-  char *blocks = td_memory_new((size_t)(a_bytes + b_bytes));
-  if (!blocks) return false;
-  if (dtype == TD_FLOAT32) single_run(job, (float *)blocks, (float *)(blocks + a_bytes));
-  else twofold_run(job, (double *)blocks, (double *)(blocks + a_bytes));
-  td_memory_free(blocks);
-  return true;
+static int64_t block_bytes(uint8_t dtype, int64_t m, int64_t k) { // of A
+  return round_up(round_up(MIN(m, TALL), ROWS) * MIN(k, DEPTH) * td_dtype_bytes(dtype), ALIGNMENT);
+}
+
+int64_t td_gemm_packed_bytes(uint8_t dtype, int64_t m, int64_t n, int64_t k) {
+  int64_t b_bytes = round_up(MIN(n, WIDE), single_columns) * MIN(k, DEPTH) * td_dtype_bytes(dtype);
+  return block_bytes(dtype, m, k) + round_up(b_bytes, ALIGNMENT);
+}
+
+void td_gemm_packed(uint8_t dtype, const td_gemm_job *job, void *blocks) {
+  char *block_b = (char *)blocks + block_bytes(dtype, job->m, job->k);
+  if (dtype == TD_FLOAT32) single_run(job, blocks, (float *)block_b);
+  else twofold_run(job, blocks, (double *)block_b);
 }

@@ -1,0 +1,209 @@
+// How a batch of products is prepared and cut.
+//  1. Each operand's groups of axes are merged to one stride each where they lie behind each other.
+//  2. What td_gemm can't read so is copied, those of broadcast batch axes once.
+//  3. Batches of a that lie behind each other, times one b, are one tall matrix.
+//  4. Many or small products run side by side, each on one thread; few large ones one after the other, each on all.
+#include "engine/ops/product.h"
+
+#include <string.h>
+
+#include "engine/ops/map.h"
+
+enum {
+  BATCH_WORK = 1 << 19, // multiplications of a chunk of small products
+  MANY = 16, // so many products are worth running side by side, whatever their size
+  CHUNKS = 64, // at most: each has its own workspace
+  ALIGNMENT = 64,
+};
+
+typedef struct operand { // matrices that td_gemm can read
+  const td_factor *factor;
+  bool copied, transposed;
+  int64_t leading, rows, columns, matrices, bytes; // matrices, bytes: of the copy
+  int64_t strides[TD_RANK_MAX]; // of the batch axes, in elements
+  const char *data;
+} operand;
+
+typedef struct plan {
+  const td_product *product;
+  td_pool *pool;
+  int rank;
+  int64_t shape[TD_RANK_MAX], count, m, per_chunk, chunks, gemm_bytes;
+  operand a, b;
+  char *workspace; // of the products
+} plan;
+
+static int64_t round_up(int64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+int64_t td_group_size(const td_axes_group *group) { return td_shape_size(group->rank, group->shape); }
+
+void td_group_add(td_axes_group *group, int64_t size, int64_t stride) {
+  if (size == 1) return;
+  group->shape[group->rank] = size;
+  group->strides[group->rank++] = stride;
+}
+
+static bool merge(const td_axes_group *group, int64_t *stride) { // to one axis
+  *stride = group->rank ? group->strides[group->rank - 1] : 1;
+  for (int i = group->rank - 1; i-- > 0;)
+    if (group->strides[i] != group->strides[i + 1] * group->shape[i + 1]) return false;
+  return true;
+}
+
+// How td_gemm can read a rows x columns matrix with these strides: 0 not at all, 1 as it lies, 2 transposed.
+static int reading_of(int64_t rows, int64_t columns, int64_t row, int64_t column) {
+  if ((columns == 1 || column == 1) && (rows == 1 || row >= columns)) return 1;
+  if ((rows == 1 || row == 1) && (columns == 1 || column >= rows)) return 2;
+  return 0;
+}
+
+static int64_t leading_of(int64_t stride, int64_t count, int64_t least) { // stride means nothing on an axis of one
+  int64_t leading = count == 1 || stride < least ? least : stride;
+  return leading < 1 ? 1 : leading;
+}
+
+static void operand_open(const td_product *p, const td_factor *factor, operand *o) {
+  int64_t row, column;
+  *o = (operand){.factor = factor, .data = factor->data, .matrices = 1};
+  o->rows = td_group_size(&factor->rows);
+  o->columns = td_group_size(&factor->columns);
+  bool merged = merge(&factor->rows, &row);
+  merged = merge(&factor->columns, &column) && merged;
+  int reading = merged && factor->dtype == p->dtype ? reading_of(o->rows, o->columns, row, column) : 0;
+  memcpy(o->strides, factor->batch, sizeof o->strides);
+  o->copied = reading == 0;
+  o->transposed = reading == 2;
+  if (!o->copied) {
+    o->leading = reading == 2 ? leading_of(column, o->columns, o->rows) : leading_of(row, o->rows, o->columns);
+    return;
+  }
+  o->leading = leading_of(o->columns, o->rows, o->columns);
+  for (int i = p->rank; i-- > 0;) {
+    if (!factor->batch[i] || p->shape[i] == 1) continue;
+    o->strides[i] = o->matrices * o->rows * o->columns;
+    o->matrices *= p->shape[i];
+  }
+  o->bytes = round_up(o->matrices * o->rows * o->columns * td_dtype_bytes(p->dtype));
+}
+
+typedef struct gathering { // strided elements of another dtype, to be cast
+  int rank;
+  int64_t shape[3 * TD_RANK_MAX], strides[3 * TD_RANK_MAX];
+} gathering;
+
+static void gather_axis(gathering *g, int64_t size, int64_t stride) {
+  g->shape[g->rank] = size;
+  g->strides[g->rank++] = stride;
+}
+
+// Along the last axis line by line; the others count like an odometer.
+static void gather_cast(const gathering *g, const td_factor *factor, uint8_t dtype, char *out) {
+  int last = g->rank - 1, from = td_dtype_bytes(factor->dtype);
+  int64_t at[3 * TD_RANK_MAX] = {0}, n = g->rank ? g->shape[last] : 1, stride = g->rank ? g->strides[last] : 1;
+  const char *data = factor->data;
+  for (;;) {
+    td_cast_run(out, dtype, data, factor->dtype, stride * from, n, false);
+    out += n * td_dtype_bytes(dtype);
+    int i = last - 1;
+    for (; i >= 0; i--) {
+      data += g->strides[i] * from;
+      if (++at[i] < g->shape[i]) break;
+      data -= g->strides[i] * g->shape[i] * from;
+      at[i] = 0;
+    }
+    if (i < 0) return;
+  }
+}
+
+static void operand_copy(const plan *w, operand *o, char *place) {
+  const td_factor *factor = o->factor;
+  const td_product *p = w->product;
+  gathering g = {0};
+  if (!o->copied) return;
+  o->data = place;
+  if (!o->bytes) return;
+  for (int i = 0; i < p->rank; i++)
+    if (factor->batch[i] && p->shape[i] != 1) gather_axis(&g, p->shape[i], factor->batch[i]);
+  for (int i = 0; i < factor->rows.rank; i++) gather_axis(&g, factor->rows.shape[i], factor->rows.strides[i]);
+  for (int i = 0; i < factor->columns.rank; i++) gather_axis(&g, factor->columns.shape[i], factor->columns.strides[i]);
+  if (factor->dtype == p->dtype)
+    td_elements_copy(w->pool, place, factor->data, td_dtype_bytes(p->dtype), g.rank, g.shape, g.strides);
+  else gather_cast(&g, factor, p->dtype, place);
+}
+
+static void fold(plan *w) {
+  if (w->a.transposed) return;
+  int64_t rows = w->m;
+  for (int i = w->rank; i-- > 0;) {
+    if (w->shape[i] == 1) continue;
+    if (w->b.strides[i] || w->a.strides[i] != rows * w->a.leading) return;
+    rows *= w->shape[i];
+  }
+  w->m = rows;
+  w->rank = 0;
+  w->count = 1;
+}
+
+static td_gemm_job job_of(const plan *w) {
+  const td_product *p = w->product;
+  return (td_gemm_job){w->a.transposed,    w->b.transposed, w->m,   p->n,         p->k,
+                       w->a.data,          w->b.data,       p->out, w->a.leading, w->b.leading,
+                       p->n < 1 ? 1 : p->n};
+}
+
+static void plan_open(const td_product *p, plan *w) {
+  *w = (plan){.product = p, .rank = p->rank, .count = 1, .m = p->m, .chunks = 1};
+  for (int i = 0; i < p->rank; i++) w->count *= w->shape[i] = p->shape[i];
+  operand_open(p, &p->a, &w->a);
+  operand_open(p, &p->b, &w->b);
+  double work = (double)p->m * (double)p->n * (double)p->k;
+  fold(w);
+  if (w->count > 1 && (work <= BATCH_WORK || w->count >= MANY)) {
+    w->per_chunk = (int64_t)(BATCH_WORK / (work + BATCH_WORK / 1024));
+    if (w->per_chunk < 1) w->per_chunk = 1;
+    int64_t least = (w->count + CHUNKS - 1) / CHUNKS;
+    if (w->per_chunk < least) w->per_chunk = least;
+    w->chunks = (w->count + w->per_chunk - 1) / w->per_chunk;
+  }
+  td_gemm_job job = job_of(w);
+  w->gemm_bytes = td_gemm_workspace(p->dtype, &job);
+}
+
+static void product_at(const plan *w, td_pool *pool, int64_t index, char *workspace) {
+  const td_product *p = w->product;
+  int64_t bytes = td_dtype_bytes(p->dtype), at_a = 0, at_b = 0, rest = index;
+  for (int i = w->rank; i-- > 0;) {
+    at_a += rest % w->shape[i] * w->a.strides[i];
+    at_b += rest % w->shape[i] * w->b.strides[i];
+    rest /= w->shape[i];
+  }
+  td_gemm_job job = job_of(w);
+  job.a = w->a.data + at_a * bytes;
+  job.b = w->b.data + at_b * bytes;
+  job.c = p->out + index * w->m * p->n * bytes;
+  td_gemm(pool, p->dtype, &job, workspace);
+}
+
+static void run_chunk(void *argument, int64_t chunk) {
+  const plan *w = argument;
+  int64_t first = chunk * w->per_chunk, last = first + w->per_chunk;
+  for (int64_t i = first; i < last && i < w->count; i++) product_at(w, NULL, i, w->workspace + chunk * w->gemm_bytes);
+}
+
+int64_t td_product_workspace(const td_product *product) {
+  plan w;
+  plan_open(product, &w);
+  return w.a.bytes + w.b.bytes + w.chunks * w.gemm_bytes;
+}
+
+void td_product_run(td_pool *pool, const td_product *product, void *workspace) {
+  plan w;
+  plan_open(product, &w);
+  w.pool = pool;
+  operand_copy(&w, &w.a, workspace);
+  operand_copy(&w, &w.b, (char *)workspace + w.a.bytes);
+  w.workspace = (char *)workspace + w.a.bytes + w.b.bytes;
+  if (w.per_chunk) td_pool_run(pool, w.chunks, run_chunk, &w);
+  else
+    for (int64_t i = 0; i < w.count; i++) product_at(&w, pool, i, w.workspace);
+}
