@@ -81,14 +81,38 @@ static td_product product_of(const td_call *call) {
   return p;
 }
 
+// Two matrices or vectors that can be read as they lie, the common case, are one job and need no plan.
+static bool is_single(const td_call *call, td_gemm_job *job) {
+  const td_view *a = &call->in[0], *b = &call->in[1], *out = &call->out[0];
+  if (a->rank > 2 || b->rank > 2 || a->dtype != out->dtype || b->dtype != out->dtype) return false;
+  job->m = a->rank == 1 ? 1 : a->shape[0];
+  job->k = b->shape[0];
+  job->n = b->rank == 1 ? 1 : b->shape[1];
+  job->a = a->data;
+  job->b = b->data;
+  job->c = out->data;
+  job->ldc = job->n < 1 ? 1 : job->n;
+  return td_matrix_reads(job->m, job->k, a->strides[0], a->strides[a->rank - 1], &job->a_transposed, &job->lda) &&
+         td_matrix_reads(job->k, job->n, b->strides[0], b->strides[b->rank - 1], &job->b_transposed, &job->ldb);
+}
+
 static int64_t matmul_workspace(const td_call *call) {
+  td_gemm_job job;
+  if (!call->out[0].size) return 0;
+  if (is_single(call, &job)) return td_gemm_workspace(call->out[0].dtype, &job);
   td_product p = product_of(call);
-  return call->out[0].size ? td_product_workspace(&p) : 0;
+  return td_product_workspace(&p);
 }
 
 static int matmul_kernel(const td_call *call) {
+  td_gemm_job job;
+  if (!call->out[0].size) return TD_OK;
+  if (is_single(call, &job)) {
+    td_gemm(call->context->pool, call->out[0].dtype, &job, call->workspace);
+    return TD_OK;
+  }
   td_product p = product_of(call);
-  if (call->out[0].size) td_product_run(call->context->pool, &p, call->workspace);
+  td_product_run(call->context->pool, &p, call->workspace);
   return TD_OK;
 }
 

@@ -50,16 +50,23 @@ static bool merge(const td_axes_group *group, int64_t *stride) { // to one axis
   return true;
 }
 
-// How td_gemm can read a rows x columns matrix with these strides: 0 not at all, 1 as it lies, 2 transposed.
-static int reading_of(int64_t rows, int64_t columns, int64_t row, int64_t column) {
-  if ((columns == 1 || column == 1) && (rows == 1 || row >= columns)) return 1;
-  if ((rows == 1 || row == 1) && (columns == 1 || column >= rows)) return 2;
-  return 0;
-}
-
 static int64_t leading_of(int64_t stride, int64_t count, int64_t least) { // stride means nothing on an axis of one
   int64_t leading = count == 1 || stride < least ? least : stride;
   return leading < 1 ? 1 : leading;
+}
+
+bool td_matrix_reads(int64_t rows, int64_t columns, int64_t row, int64_t column, bool *transposed, int64_t *leading) {
+  if ((columns == 1 || column == 1) && (rows == 1 || row >= columns)) {
+    *transposed = false;
+    *leading = leading_of(row, rows, columns);
+    return true;
+  }
+  if ((rows == 1 || row == 1) && (columns == 1 || column >= rows)) {
+    *transposed = true;
+    *leading = leading_of(column, columns, rows);
+    return true;
+  }
+  return false;
 }
 
 static void operand_open(const td_product *p, const td_factor *factor, operand *o) {
@@ -69,14 +76,11 @@ static void operand_open(const td_product *p, const td_factor *factor, operand *
   o->columns = td_group_size(&factor->columns);
   bool merged = merge(&factor->rows, &row);
   merged = merge(&factor->columns, &column) && merged;
-  int reading = merged && factor->dtype == p->dtype ? reading_of(o->rows, o->columns, row, column) : 0;
   memcpy(o->strides, factor->batch, sizeof o->strides);
-  o->copied = reading == 0;
-  o->transposed = reading == 2;
-  if (!o->copied) {
-    o->leading = reading == 2 ? leading_of(column, o->columns, o->rows) : leading_of(row, o->rows, o->columns);
+  if (merged && factor->dtype == p->dtype &&
+      td_matrix_reads(o->rows, o->columns, row, column, &o->transposed, &o->leading))
     return;
-  }
+  o->copied = true;
   o->leading = leading_of(o->columns, o->rows, o->columns);
   for (int i = p->rank; i-- > 0;) {
     if (!factor->batch[i] || p->shape[i] == 1) continue;

@@ -29,6 +29,8 @@ typedef struct td_product { // out[batch, m, n] = a[batch, m, k] b[batch, k, n],
 
 int64_t td_product_workspace(const td_product *product); // bytes; data and out are not looked at
 void td_product_run(td_pool *pool, const td_product *product, void *workspace);
+// Whether td_gemm can read a rows x columns matrix with these strides as it lies, and how.
+bool td_matrix_reads(int64_t rows, int64_t columns, int64_t row, int64_t column, bool *transposed, int64_t *leading);
 int64_t td_group_size(const td_axes_group *group);
 void td_group_add(td_axes_group *group, int64_t size,
                   int64_t stride); // an axis at the end; axes of size 1 are left out
