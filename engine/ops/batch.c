@@ -103,6 +103,7 @@ static int lead_all(td_batching *b) {
   for (int i = 0; i < b->in_count; i++) {
     if (!b->in[i] || b->batched[i]) continue;
     b->in[i] = repeated(&b->scope, b->in[i], b->size);
+    b->batched[i] = true;
     if (!b->in[i]) return b->scope.context->error.code;
   }
   return TD_OK;
@@ -149,6 +150,11 @@ int td_batch_axes(td_batching *b) {
 int td_batch_result_axes(td_batching *b) {
   int code = shift_args(b, b->out_rank);
   return code ? code : lead_all(b);
+}
+
+int td_batch_broadcast(td_batching *b) {
+  int code = td_batch_elementwise(b);
+  return code ? code : shift_args(b, b->out_rank);
 }
 
 // Vectors become matrices of one row or column, then leading axes broadcast.
@@ -288,12 +294,15 @@ static int run_together(td_batching *b, int (*rule)(td_batching *), td_tensor **
   if (code) return code;
   b->out_rank = infer.out[0].rank;
   td_tensor *plain[TD_INPUT_MAX];
+  bool batched[TD_INPUT_MAX];
   td_arg args[TD_PARAM_MAX];
   memcpy(plain, b->in, (size_t)b->in_count * sizeof *plain);
+  memcpy(batched, b->batched, sizeof batched);
   memcpy(args, b->args, sizeof args);
   code = rule(b);
   if (code == TD_BATCH_EACH) {
     memcpy(b->in, plain, (size_t)b->in_count * sizeof *plain);
+    memcpy(b->batched, batched, sizeof batched);
     memcpy(b->args, args, sizeof args);
   }
   if (!code) code = td_op_apply(b->scope.context, b->op, b->in, b->in_count, b->args, made);

@@ -1,6 +1,7 @@
 // Putting tensors together, and copies with a frame or a triangle of constants.
 #include <string.h>
 
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/index.h"
@@ -116,6 +117,7 @@ static const td_op concat = {
     .kind = TD_KIND_INDEX,
     .flags = TD_LINEAR | TD_HALF,
     .infer = concat_infer,
+    .batch = td_batch_axes,
     .kernel = join_kernel,
     .vjp = concat_vjp,
     .saves = TD_SAVES_INPUTS, // their sizes
@@ -131,6 +133,7 @@ static const td_op stack = {
     .kind = TD_KIND_INDEX,
     .flags = TD_LINEAR | TD_HALF,
     .infer = stack_infer,
+    .batch = td_batch_result_axes,
     .kernel = join_kernel,
     .vjp = stack_vjp,
     .doc = "Tensors of one shape behind each other along a new axis.\nGradient: each one's part of the cotangent.",

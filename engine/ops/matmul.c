@@ -1,4 +1,5 @@
 // The product of matrices and vectors, NumPy's matmul. product.c says how it runs.
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/product.h"
@@ -163,6 +164,7 @@ static const td_op matmul = {
     .kind = TD_KIND_GEMM,
     .method = true,
     .infer = matmul_infer,
+    .batch = td_batch_matmul,
     .kernel = matmul_kernel,
     .workspace = matmul_workspace,
     .vjp = matmul_vjp,

@@ -6,6 +6,7 @@
 
 #include "engine/base/memory.h"
 #include "engine/device/cpu/clones.h"
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/reduce.h"
@@ -323,6 +324,7 @@ static const td_op sum = {
     .flags = TD_LINEAR,
     .method = true,
     .infer = td_reduction_infer_total,
+    .batch = td_batch_axes,
     .kernel = sum_kernel,
     .vjp = sum_vjp,
     .doc = "Sum of the elements over axis (all axes when None); keepdims keeps them with size 1.\n"
@@ -339,6 +341,7 @@ static const td_op mean = {
     .flags = TD_LINEAR,
     .method = true,
     .infer = td_reduction_infer_floating,
+    .batch = td_batch_axes,
     .kernel = mean_kernel,
     .vjp = mean_vjp,
     .doc = "Mean of the elements over axis (all axes when None).\n"
@@ -354,6 +357,7 @@ static const td_op prod = {
     .kind = TD_KIND_REDUCE,
     .method = true,
     .infer = td_reduction_infer_total,
+    .batch = td_batch_axes,
     .kernel = prod_kernel,
     .vjp = prod_vjp,
     .saves = TD_SAVES_IN0,
@@ -390,6 +394,7 @@ static const td_op any = {
     .kind = TD_KIND_REDUCE,
     .method = true,
     .infer = truth_infer,
+    .batch = td_batch_axes,
     .kernel = any_kernel,
     .no_gradient = "bool result",
     .doc = "True where an element over axis is not 0. NaN counts as not 0. Of nothing: False.",
@@ -403,6 +408,7 @@ static const td_op all = {
     .kind = TD_KIND_REDUCE,
     .method = true,
     .infer = truth_infer,
+    .batch = td_batch_axes,
     .kernel = all_kernel,
     .no_gradient = "bool result",
     .doc = "True where no element over axis is 0. Of nothing: True.",
@@ -416,6 +422,7 @@ static const td_op count_nonzero = {
     .kind = TD_KIND_REDUCE,
     .method = true,
     .infer = count_infer,
+    .batch = td_batch_axes,
     .kernel = count_kernel,
     .no_gradient = "integer result",
     .doc = "Number of elements over axis that are not 0, as int64.",

@@ -1,5 +1,6 @@
 // Running sums and products along an axis. Without an axis they run over all elements in row-major order and the result
 // is 1-d, as in NumPy.
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/reduce.h"
@@ -147,6 +148,7 @@ static const td_op cumsum = {
     .flags = TD_LINEAR,
     .method = true,
     .infer = scan_infer,
+    .batch = td_batch_axes,
     .kernel = cumsum_kernel,
     .vjp = cumsum_vjp,
     .doc = "Running sums along axis; over all elements, as a 1-d tensor, when None. Of integers and bools they are "
@@ -162,6 +164,7 @@ static const td_op cumprod = {
     .kind = TD_KIND_OPAQUE,
     .method = true,
     .infer = scan_infer,
+    .batch = td_batch_axes,
     .kernel = cumprod_kernel,
     .vjp = cumprod_vjp,
     .saves = TD_SAVES_IN0,

@@ -1,6 +1,7 @@
 // Views: the same elements in the same order under another shape. Only a reshape of elements that lie apart makes a copy.
 #include <string.h>
 
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/map.h"
@@ -104,6 +105,7 @@ static const td_op reshape = {
     .flags = TD_LINEAR,
     .method = true,
     .infer = reshape_infer,
+    .batch = td_batch_axes,
     .view = reshape_view,
     .vjp = reshape_back_vjp,
     .doc = "The same elements in row-major order under another shape; one size may be -1 and is inferred.\n"
@@ -183,6 +185,7 @@ static const td_op expand_dims = {
     .flags = TD_LINEAR,
     .method = true,
     .infer = expand_dims_infer,
+    .batch = td_batch_result_axes,
     .view = reshape_view,
     .vjp = reshape_back_vjp,
     .doc = "New axes of size 1 at the given places of the result.\nGradient: the cotangent without them.",
@@ -278,6 +281,7 @@ static const td_op broadcast_to = {
     .flags = TD_LINEAR,
     .method = true,
     .infer = broadcast_to_infer,
+    .batch = td_batch_broadcast,
     .view = broadcast_to_view,
     .vjp = broadcast_to_vjp,
     .doc = "x repeated along new axes in front and along axes of size 1, without copying. A size of -1 keeps x's.\n"

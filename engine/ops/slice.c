@@ -1,5 +1,6 @@
 // Basic indexing: a strided block of a tensor as a view, the block put back into zeros (its adjoint), and a tensor with
 // the block replaced. A block is start, step and size along each axis; the language resolves keys to it.
+#include "engine/ops/batch.h"
 #include "engine/ops/index.h"
 
 #include <string.h>
@@ -161,12 +162,28 @@ static int slice_vjp(td_rule *rule) {
   return TD_OK;
 }
 
+// vmap: whole along the axis of the examples.
+static int block_batch(td_batching *b) {
+  const int64_t whole[] = {0, 1, b->size};
+  int code = td_batch_axes(b);
+  if (!code) code = td_batch_elementwise(b); // a value that broadcasts to the block
+  for (int k = 0; k < 3 && !code; k++) { // starts, steps, sizes
+    td_arg *arg = &b->args[k];
+    if (arg->count == TD_RANK_MAX) return TD_BATCH_EACH;
+    memmove(arg->ints + 1, arg->ints, (size_t)arg->count * sizeof *arg->ints);
+    arg->ints[0] = whole[k];
+    arg->count++;
+  }
+  return code;
+}
+
 static const td_op slice = {
     .name = "slice",
     .params = {TD_X, BLOCK_PARAMS},
     .kind = TD_KIND_VIEW,
     .flags = TD_LINEAR | TD_HIDDEN,
     .infer = slice_infer,
+    .batch = block_batch,
     .view = slice_view,
     .vjp = slice_vjp,
     .doc =
@@ -217,6 +234,7 @@ static const td_op slice_adjoint = {
     .kind = TD_KIND_INDEX,
     .flags = TD_LINEAR | TD_HIDDEN | TD_HALF,
     .infer = slice_adjoint_infer,
+    .batch = block_batch,
     .kernel = slice_adjoint_kernel,
     .vjp = slice_adjoint_vjp,
     .doc = "x at the places that slice reads, zeros elsewhere: the gradient of slice.\nGradient: the slice of the "
@@ -299,6 +317,7 @@ static const td_op index_update = {
     .kind = TD_KIND_INDEX,
     .flags = TD_HIDDEN | TD_HALF,
     .infer = index_update_infer,
+    .batch = block_batch,
     .kernel = index_update_kernel,
     .vjp = index_update_vjp,
     .doc = "x with the elements that slice reads replaced by value, which broadcasts and takes x's dtype: x[a:b:c] = "

@@ -1,6 +1,7 @@
 // softmax and log_softmax along an axis. Each line is shifted by its own largest element, so nothing overflows.
 #include <math.h>
 
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/lines.h"
@@ -92,6 +93,7 @@ static const td_op softmax = {
     .kind = TD_KIND_OPAQUE,
     .method = true,
     .infer = softmax_infer,
+    .batch = td_batch_axes,
     .kernel = softmax_kernel,
     .vjp = softmax_vjp,
     .saves = TD_SAVES_OUTPUT,
@@ -107,6 +109,7 @@ static const td_op log_softmax = {
     .kind = TD_KIND_OPAQUE,
     .method = true,
     .infer = softmax_infer,
+    .batch = td_batch_axes,
     .kernel = log_softmax_kernel,
     .vjp = log_softmax_vjp,
     .saves = TD_SAVES_OUTPUT,

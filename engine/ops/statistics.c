@@ -1,6 +1,7 @@
 // Reductions that look at a line more than once: variance, standard deviation, logsumexp, norm.
 #include <math.h>
 
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/lines.h"
 #include "engine/ops/map.h"
@@ -224,6 +225,7 @@ static const td_op var = {
     .kind = TD_KIND_REDUCE,
     .method = true,
     .infer = td_reduction_infer_floating,
+    .batch = td_batch_axes,
     .kernel = var_kernel,
     .vjp = var_vjp,
     .saves = TD_SAVES_IN0,
@@ -240,6 +242,7 @@ static const td_op std_op = {
     .kind = TD_KIND_REDUCE,
     .method = true,
     .infer = td_reduction_infer_floating,
+    .batch = td_batch_axes,
     .kernel = std_kernel,
     .vjp = std_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,
@@ -256,6 +259,7 @@ static const td_op logsumexp = {
     .kind = TD_KIND_REDUCE,
     .method = true,
     .infer = td_reduction_infer_floating,
+    .batch = td_batch_axes,
     .kernel = logsumexp_kernel,
     .vjp = logsumexp_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,
@@ -278,6 +282,7 @@ static const td_op norm = {
     .kind = TD_KIND_REDUCE,
     .method = true,
     .infer = norm_infer,
+    .batch = td_batch_axes,
     .kernel = norm_kernel,
     .vjp = norm_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,

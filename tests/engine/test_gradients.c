@@ -8,6 +8,7 @@
 #include <string.h>
 #include "engine/base/memory.h"
 #include "engine/ops/families.h"
+#include "engine/ops/batch.h"
 #include "engine/tape/check.h"
 #include "tests/engine/samples.h"
 
@@ -236,6 +237,103 @@ START_TEST(forward_agrees_with_reverse) {
 }
 END_TEST
 
+// ---- batches ----
+
+static bool near(double a, double b, double tolerance) {
+  if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
+  if (a == b) return true;
+  return fabs(a - b) <= tolerance * fmax(1, fmax(fabs(a), fabs(b)));
+}
+
+enum { EXAMPLES = 3 };
+
+static td_tensor *varied(const td_tensor *t, int n) { // example n of an input
+  td_tensor *v = td_tensor_new(context, t->dtype, t->rank, t->shape);
+  for (int64_t i = 0; i < t->size; i++) {
+    double x = td_tensor_get_float(t, i) * (1 - 0.05 * n);
+    td_tensor *one = is_float(t) ? td_tensor_from_float(context, x, t->dtype)
+                                 : td_tensor_from_int(context, td_tensor_get_int(t, i), t->dtype);
+    memcpy(v->data + i * td_dtype_bytes(t->dtype), one->data, (size_t)td_dtype_bytes(t->dtype));
+    td_tensor_unref(one);
+  }
+  return v;
+}
+
+// Input i for all examples, [EXAMPLES, its shape], as a batched tensor.
+static td_tensor *batched_input(td_tensor *const examples[EXAMPLES]) {
+  int64_t shape[TD_RANK_MAX + 1] = {EXAMPLES}, bytes = examples[0]->size * td_dtype_bytes(examples[0]->dtype);
+  memcpy(shape + 1, examples[0]->shape, sizeof examples[0]->shape);
+  td_tensor *all = td_tensor_new(context, examples[0]->dtype, examples[0]->rank + 1, shape);
+  for (int n = 0; n < EXAMPLES; n++) memcpy(all->data + n * bytes, examples[n]->data, (size_t)bytes);
+  td_tensor *batched = td_batch_wrap(context, all);
+  td_tensor_unref(all);
+  return batched;
+}
+
+static void compare_example(const td_op *op, int sample, int n, td_tensor *whole, const td_tensor *one) {
+  ck_assert_msg(td_shape_equal(whole->rank - 1, whole->shape + 1, one->rank, one->shape),
+                "%s, sample %d: a batch gives another shape", op->name, sample);
+  for (int64_t e = 0; e < one->size; e++) {
+    double a = td_tensor_get_float(whole, n * one->size + e), b = td_tensor_get_float(one, e);
+    ck_assert_msg(near(a, b, 1e-12), "%s, sample %d (%s | %s): example %d of a batch gives %.17g, not %.17g", op->name,
+                  sample, op->samples[sample].shapes, op->samples[sample].args ? op->samples[sample].args : "", n, a, b);
+  }
+}
+
+// only: the input that is batched; -1: all of them.
+static void check_batch(const td_op *op, int sample, int only) {
+  sample_call call = made(op, sample, SAMPLE_PLAIN, -1);
+  td_tensor *examples[TD_INPUT_MAX][EXAMPLES] = {{NULL}}, *in[TD_INPUT_MAX] = {NULL}, *out[TD_OUTPUT_MAX];
+  ck_assert_int_eq(td_batch_enter(context, EXAMPLES), TD_OK);
+  for (int i = 0; i < call.in_count; i++) {
+    bool batched = call.in[i] && (only < 0 || only == i);
+    for (int n = 0; call.in[i] && n < EXAMPLES; n++) examples[i][n] = varied(call.in[i], batched ? n : 0);
+    in[i] = batched ? batched_input(examples[i]) : td_tensor_ref(examples[i][0]);
+  }
+  int code = td_op_apply(context, op, in, call.in_count, call.args, out);
+  bool unlike = code && strstr(context->error.message, "unlike shapes");
+  ck_assert_msg(!code || unlike, "%s, sample %d, batched: %s", op->name, sample, context->error.message);
+  int count = code ? 0 : td_op_outputs(op, out);
+  for (int k = 0; k < count; k++) {
+    td_tensor *whole = td_batch_unwrap(context, out[k]);
+    td_tensor_unref(out[k]);
+    out[k] = whole;
+  }
+  for (int n = 0; n < EXAMPLES && count; n++) {
+    td_tensor *one[TD_INPUT_MAX], *alone[TD_OUTPUT_MAX];
+    for (int i = 0; i < call.in_count; i++) one[i] = examples[i][n];
+    ck_assert_int_eq(td_op_apply(context, op, one, call.in_count, call.args, alone), TD_OK);
+    for (int k = 0; k < count; k++) compare_example(op, sample, n, out[k], alone[k]);
+    drop(op, alone);
+  }
+  if (count) drop(op, out);
+  for (int i = 0; i < call.in_count; i++) {
+    td_tensor_unref(in[i]);
+    for (int n = 0; n < EXAMPLES; n++) td_tensor_unref(examples[i][n]);
+  }
+  td_batch_leave(context);
+  sample_drop(&call);
+}
+
+START_TEST(batches_agree_with_each_example) {
+  const td_op *op = td_op_at(_i);
+  for (int n = 0; op->kind != TD_KIND_RANDOM && op->samples[n].shapes; n++) {
+    sample_call call = made(op, n, SAMPLE_PLAIN, -1);
+    int count = call.in_count;
+    for (int i = 0; i < call.in_count; i++)
+      if (call.in[i] && call.in[i]->rank == TD_RANK_MAX) count = 0; // no axis left for the examples
+    sample_drop(&call);
+    if (count) check_batch(op, n, -1);
+    for (int i = 0; i < count && count > 1; i++) {
+      sample_call again = made(op, n, SAMPLE_PLAIN, -1);
+      bool there = again.in[i] != NULL;
+      sample_drop(&again);
+      if (there) check_batch(op, n, i);
+    }
+  }
+}
+END_TEST
+
 // Runs the op and its gradient in all floating inputs; a diagnosed error is an answer.
 static void run_with_gradient(const td_op *op, const sample_call *call) {
   td_tape *tape = td_tape_new(context, false, false);
@@ -315,12 +413,6 @@ START_TEST(inputs_are_left_alone) {
 }
 END_TEST
 
-static bool near(double a, double b, double tolerance) {
-  if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
-  if (a == b) return true;
-  return fabs(a - b) <= tolerance * fmax(1, fmax(fabs(a), fabs(b)));
-}
-
 static void compare(const td_op *op, int n, td_tensor **a, td_tensor **b, double tolerance, const char *what) {
   for (int i = 0; i < td_op_outputs(op, a); i++) {
     ck_assert_msg(td_shape_equal(a[i]->rank, a[i]->shape, b[i]->rank, b[i]->shape),
@@ -379,6 +471,7 @@ int main(void) {
   tcase_add_loop_test(rows, row_has_a_sample_for_its_gradient, 0, count);
   tcase_add_loop_test(rows, gradient_agrees_with_differences_to_second_order, 0, count);
   tcase_add_loop_test(rows, forward_agrees_with_reverse, 0, count);
+  tcase_add_loop_test(rows, batches_agree_with_each_example, 0, count);
   tcase_add_loop_test(rows, gradient_of_strided_inputs_agrees_with_differences, 0, count);
   tcase_add_loop_test(rows, empty_inputs_run_or_are_refused, 0, count);
   tcase_add_loop_test(rows, scalar_inputs_run_or_are_refused, 0, count);
