@@ -27,7 +27,10 @@
   X(td_family_search)              \
   X(td_family_scan)                \
   X(td_family_softmax)             \
-  X(td_family_loss)                \
+  X(td_family_cross_entropy)       \
+  X(td_family_regression_loss)     \
+  X(td_family_probability_loss)    \
+  X(td_family_margin_loss)         \
   X(td_family_index)               \
   X(td_family_scatter)             \
   X(td_family_segment)             \

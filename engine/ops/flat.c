@@ -109,6 +109,24 @@ const char *td_flat_fill(td_pool *pool, const td_view *view, uint8_t dtype, void
   return space;
 }
 
+// ---- scratch ----
+
+enum { ALIGNMENT = 64 };
+static const int64_t too_much = INT64_MAX / 4;
+
+void *td_scratch_take(td_scratch *scratch, int64_t count, int64_t bytes) {
+  void *piece = scratch->at ? scratch->at + scratch->used : NULL;
+  bool fits = count < too_much / bytes && scratch->used + count * bytes < too_much;
+  scratch->used = fits ? (scratch->used + count * bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : too_much;
+  return piece;
+}
+
+const void *td_scratch_view(td_scratch *scratch, td_pool *pool, const td_view *view, uint8_t dtype) {
+  if (dtype == view->dtype && td_view_is_flat(view)) return view->data;
+  char *copy = td_scratch_take(scratch, view->size, td_dtype_bytes(dtype));
+  return copy && view->size ? td_flat_fill(pool, view, dtype, copy) : copy;
+}
+
 static void axes_last(int rank, int axis, int *axes) {
   for (int i = 0; i < rank; i++) axes[i] = i < axis ? i : i + 1 < rank ? i + 1 : axis;
 }

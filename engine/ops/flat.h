@@ -25,6 +25,16 @@ static inline void *td_space_take(char **at, int64_t bytes) {
   return part;
 }
 
+// A kernel's workspace, handed out in pieces. A row's workspace and its kernel run the same code over it: without bytes
+// (at NULL) the pieces are NULL and only their sizes are counted.
+typedef struct td_scratch {
+  char *at;
+  int64_t used; // never overflows: more than there is memory stays more than that
+} td_scratch;
+void *td_scratch_take(td_scratch *scratch, int64_t count, int64_t bytes); // count items of so many bytes; 64-byte aligned
+// The view's elements row-major in dtype: where they lie, or as a copy in the scratch. Numbers are cast as above.
+const void *td_scratch_view(td_scratch *scratch, td_pool *pool, const td_view *view, uint8_t dtype);
+
 bool td_view_is_flat(const td_view *view); // row-major without gaps
 void td_view_of(td_view *view, const td_tensor *t);
 void td_view_permute(td_view *out, const td_view *view, const int *axes); // axes[view->rank]: out's axis i is axes[i]
