@@ -31,6 +31,9 @@ OPS = {}
 DTYPES = {name: getattr(torch, name) for name in "bool uint8 int32 int64 float16 bfloat16 float32 float64".split()}
 
 
+FLOATING = {dtype: torch.float32 for dtype in DTYPES.values() if not dtype.is_floating_point}
+
+
 def op(function):
     OPS[function.__name__.rstrip("_")] = function
     return function
@@ -700,6 +703,25 @@ simple(
     soft_margin_loss=spread(soft_margin),
     binary_cross_entropy=spread(weighted(functional.binary_cross_entropy)),
     binary_cross_entropy_with_logits=spread(weighted(positive_logits)),
+)
+
+
+# ---- Fourier transforms; complex numbers are pairs ----
+
+
+def of_pairs(transform):
+    return lambda x, n=None, axis=-1, norm="backward": transform(torch.view_as_complex(x.contiguous()), n, axis, norm)
+
+
+def to_pairs(transform):
+    return lambda *inputs, **args: torch.view_as_real(transform(*inputs, **args)).contiguous()
+
+
+simple(
+    fft=to_pairs(of_pairs(torch.fft.fft)),
+    ifft=to_pairs(of_pairs(torch.fft.ifft)),
+    rfft=to_pairs(lambda x, n=None, axis=-1, norm="backward": torch.fft.rfft(x.to(FLOATING.get(x.dtype, x.dtype)), n, axis, norm)),
+    irfft=of_pairs(torch.fft.irfft),
 )
 
 
