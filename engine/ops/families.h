@@ -32,6 +32,8 @@
   X(td_family_probability_loss)    \
   X(td_family_margin_loss)         \
   X(td_family_fourier)             \
+  X(td_family_dropout)             \
+  X(td_family_distribution)        \
   X(td_family_index)               \
   X(td_family_scatter)             \
   X(td_family_segment)             \

@@ -86,18 +86,27 @@ static void fallback_print(td_text *text, const td_param *param) {
   }
 }
 
+static void param_print(td_text *text, const td_param *param) {
+  if (param->kind == TD_PARAM_TENSORS_SPREAD) td_text_add_char(text, '*');
+  td_text_add(text, param->name);
+  if (param->kind == TD_PARAM_TENSOR_OPTIONAL) td_text_add(text, "=None");
+  if (is_tensor_param(param) || param->required) return;
+  td_text_add_char(text, '=');
+  fallback_print(text, param);
+}
+
 void td_op_signature(const td_op *op, td_text *text) {
   td_text_print(text, "%s(", op->name);
-  for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind != TD_PARAM_END; i++) {
-    const td_param *param = &op->params[i];
-    if (i) td_text_add(text, ", ");
-    if (param->kind == TD_PARAM_TENSORS_SPREAD) td_text_add_char(text, '*');
-    td_text_add(text, param->name);
-    if (param->kind == TD_PARAM_TENSOR_OPTIONAL) td_text_add(text, "=None");
-    if (is_tensor_param(param) || param->required) continue;
-    td_text_add_char(text, '=');
-    fallback_print(text, param);
-  }
+  const char *between = "";
+  for (int keyword = 0; keyword < 2; keyword++)
+    for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind != TD_PARAM_END; i++) {
+      const td_param *param = &op->params[i];
+      if (param->keyword != keyword) continue;
+      td_text_add(text, between);
+      if (keyword) td_text_add(text, "*, ");
+      param_print(text, param);
+      between = ", ";
+    }
   td_text_add_char(text, ')');
 }
 

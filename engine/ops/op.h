@@ -48,6 +48,7 @@ typedef struct td_param {
   bool required;            // no default: must be given (tensor parameters always must, unless optional)
   td_arg fallback;          // the default; {0} is None
   const char *const *choices; // CHOICE: NULL-terminated
+  bool keyword;             // given by name only: positions don't count it
   const char *const *alias; // other keywords for it (clip's low: min), NULL-terminated; NULL: none
 } td_param;
 #define TD_ALIAS(...) (const char *const[]){ __VA_ARGS__, NULL }
@@ -162,7 +163,8 @@ struct td_op {
   const char *source;       // where the formula is from; may be NULL
   const td_sample *samples; // ends at shapes == NULL
   double tolerance;         // relative, float64; 0 means 1e-12
-  const char *module;       // also MODULE.name in the language ("linalg"); NULL: the bare name alone
+  const char *module;       // also MODULE.name in the language, there without a leading MODULE_ ("linalg": linalg.det,
+                            // "random": random.normal for random_normal); NULL: the bare name alone
   const char *(*missing)(void); // what the op needs and lacks, as text for an error; returns NULL: it can run. NULL: it always can
   uint8_t shown;            // outputs that the builtin gives back, 0: all; the others are there for the rule (a drawn mask)
 };

@@ -85,7 +85,7 @@ enum { BLOCK = 4096, COST = 4 };
 
 typedef struct work {
   td_loop *loop;
-  double argument;
+  double arguments[TD_MAP_ARGUMENTS];
   uint8_t dtype;
   int64_t size;
   const char *operands[3], *weight; // row-major; weight NULL: none
@@ -114,7 +114,7 @@ static double run_block(const work *w, int64_t first, int64_t n) {
   int64_t bytes = td_dtype_bytes(w->dtype), at = first * bytes;
   double space[BLOCK];
   void *block = w->out ? (void *)(w->out + at) : space;
-  w->loop(n, block, w->operands[0] + at, w->operands[1] + at, w->operands[2] + at, 0, w->argument);
+  w->loop(n, block, w->operands[0] + at, w->operands[1] + at, w->operands[2] + at, 0, w->arguments);
   if (w->dtype == TD_FLOAT32) {
     if (w->weight) single_weigh(block, (const float *)(w->weight + at), n);
     return single_total(block, n);
@@ -175,7 +175,7 @@ int td_pointwise_run(const td_call *call, const td_map *map, double argument) {
   work w;
   place(call, &scratch, &w);
   w.loop = map->loops[w.dtype];
-  w.argument = argument;
+  w.arguments[0] = argument;
   if (reduction == TD_LOSS_NONE) w.out = call->out[0].data;
   td_ranges_run(call->context->pool, block_count(w.size), BLOCK * COST, run_blocks, &w);
   double total = 0;

@@ -108,6 +108,7 @@ static bool place_arguments(td_interpreter *I, binding *b, td_value self, const 
   if (!td_is_nil(self)) b->given[row++] = self;
   int total = row + arguments->count;
   for (; first < arguments->count; first++, row++) {
+    while (row < row_count(b) && b->op->params[row].keyword) row++;
     int count = td_is_nil(*gathered) ? gathered_count(b, row, arguments->values + first, arguments->count - first) : 0;
     if (count) {
       td_tuple *tuple = td_tuple_new(I, count);
@@ -123,7 +124,7 @@ static bool place_arguments(td_interpreter *I, binding *b, td_value self, const 
       row--;
       continue;
     }
-    while (row < row_count(b) && !td_is_nil(b->given[row])) row++;
+    while (row < row_count(b) && (b->op->params[row].keyword || !td_is_nil(b->given[row]))) row++;
     if (row == row_count(b)) {
       char problem[160];
       snprintf(problem, sizeof problem, "takes at most %d arguments, %d were given", row_count(b), total);

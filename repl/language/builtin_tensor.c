@@ -183,12 +183,17 @@ const td_method td_tensor_builtins[] = {
 
 // ---- registration ----
 
+static const char *name_in_module(const char *module, const char *name) { // "normal" for random_normal
+  size_t length = strlen(module);
+  return strncmp(name, module, length) == 0 && name[length] == '_' ? name + length + 1 : name;
+}
+
 static bool register_name(td_interpreter *I, const td_op *op, const char *text, td_value value) {
   td_str *name = td_str_intern(I, text, strlen(text));
   bool ok = name && !td_is_nil(value) && td_dict_set_str(I, I->ops, name, value);
   if (ok && op->module) {
     td_module *module = td_module_builtin(I, op->module);
-    ok = module && td_module_set(I, module, text, td_ref(value));
+    ok = module && td_module_set(I, module, name_in_module(op->module, text), td_ref(value));
   }
   if (name) td_unref(td_from(name));
   return ok;
@@ -217,29 +222,13 @@ static bool register_dtypes(td_interpreter *I) {
   return true;
 }
 
-static bool register_random(td_interpreter *I) {
-  static const struct {
-    const char *name, *op;
-  } rows[] = {{"normal", "random_normal"},
-              {"uniform", "random_uniform"},
-              {"permutation", "random_permutation"},
-              {"randint", "random_randint"}};
-  td_module *module = td_module_builtin(I, "random");
-  for (size_t i = 0; module && i < sizeof rows / sizeof *rows; i++) {
-    const td_op *op = td_op_find(rows[i].op);
-    td_value value = op ? td_op_builtin(I, op, TD_NIL) : TD_NONE;
-    if (td_is_nil(value) || !td_module_set(I, module, rows[i].name, value)) return false;
-  }
-  return module != NULL;
-}
-
 static bool register_constants(td_interpreter *I) { // as tensors print them
   return td_builtin_define(I, "inf", td_double(INFINITY)) && td_builtin_define(I, "nan", td_double(NAN)) &&
          td_builtin_define(I, "pi", td_double(M_PI));
 }
 
 bool td_tensors_register(td_interpreter *I) {
-  return register_ops(I) && register_constants(I) && register_dtypes(I) && register_random(I) && td_builtin_define_rows(I, td_tensor_builtins) &&
+  return register_ops(I) && register_constants(I) && register_dtypes(I) && td_builtin_define_rows(I, td_tensor_builtins) &&
          td_builtin_define_rows(I, td_tape_builtins) && td_builtin_define_rows(I, td_gradient_builtins) &&
          td_builtin_define_rows(I, td_vmap_builtins) && td_builtin_define_rows(I, td_custom_builtins) &&
          td_builtin_define_rows(I, td_check_builtins) &&
