@@ -111,6 +111,7 @@ static inline bool td_interrupted(td_interpreter *I) {
 void td_output(td_interpreter *, int stream, const char *bytes, size_t length); // stream 1 stdout, 2 stderr
 void td_output_flush(td_interpreter *);
 void td_warn(td_interpreter *, const char *message);               // a WARNING event with the place that runs now
+td_place td_own_place(const td_interpreter *);                     // of the user's code that runs: no line of the library
 
 // Guards against deep recursion: call in natives that recurse. true: RecursionError was raised.
 bool td_recursion_slow(td_interpreter *I);

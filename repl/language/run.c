@@ -84,7 +84,7 @@ void td_output(td_interpreter *I, int stream, const char *bytes, size_t length) 
 }
 
 // Where the user's own code is: a warning that arises inside the library names the line that called it.
-static td_place own_place(const td_interpreter *I) {
+td_place td_own_place(const td_interpreter *I) {
   td_place place = I->context->place;
   for (const td_frame *frame = I->frame; frame && frame->caller && td_deck_is(I, frame->module); frame = frame->caller)
     if (frame->caller->call) place = (td_place)frame->caller->call->script << 32 | frame->caller->call->begin;
@@ -93,7 +93,7 @@ static td_place own_place(const td_interpreter *I) {
 
 void td_warn(td_interpreter *I, const char *message) {
   char text[96] = "";
-  td_place place = own_place(I);
+  td_place place = td_own_place(I);
   td_output_flush(I);
   if (place) td_place_describe(I->context, place, text, sizeof text);
   td_event event = {

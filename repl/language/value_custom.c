@@ -97,6 +97,7 @@ static td_value builtin_custom(td_interpreter *I, td_value self, td_value *argum
   if (d) {
     *d = (derivative){I, td_ref(arguments[2])};
     td_custom custom = {derive, release, d};
+    I->context->place = td_own_place(I);
     int code = td_tape_custom(I->context, &custom, inputs.at, inputs.count, values.at, values.count, out);
     result = code ? td_raise_engine(I) : rebuild(I, arguments[0], out, values.count);
   } else if (ok) td_raise_memory(I);
