@@ -32,6 +32,7 @@
   X(td_family_probability_loss)    \
   X(td_family_margin_loss)         \
   X(td_family_fourier)             \
+  X(td_family_recurrent)           \
   X(td_family_dropout)             \
   X(td_family_distribution)        \
   X(td_family_index)               \
@@ -75,6 +76,8 @@ td_tensor *td_log(td_scope *s, td_tensor *x);
 td_tensor *td_sqrt(td_scope *s, td_tensor *x);
 // activation.c
 td_tensor *td_sigmoid(td_scope *s, td_tensor *x);
+// trigonometric.c
+td_tensor *td_tanh(td_scope *s, td_tensor *x);
 // cast.c; x itself when it has that dtype
 td_tensor *td_cast(td_scope *s, td_tensor *x, uint8_t dtype);
 // reduce.c: axes NULL = all

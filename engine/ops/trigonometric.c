@@ -361,6 +361,8 @@ static const td_op tanh_op = {
   .samples = any_samples,
 };
 
+td_tensor *td_tanh(td_scope *s, td_tensor *x) { return td_scope_apply(s, &tanh_op, NULL, 1, x); }
+
 const td_op *const td_family_trigonometric[] = {
   &sin_op, &cos_op, &tan_op, &asin_op, &acos_op, &atan_op, &atan2_op, &sinh_op, &cosh_op, &tanh_op,
   &tanh_gradient_op, NULL,

@@ -27,6 +27,7 @@ static const struct {
     {"random_gamma", "random"},
     {"random_poisson", "random"},
     {"random_categorical", "random"},
+    {"recurrence_adjoint", "its results are those of the layers' gradients"},
     {"random_key", "a word of the generator"},
     {"random_split", "words of the generator"},
     {"random_fold_in", "a word of the generator"},
