@@ -125,8 +125,9 @@ static int flatten_infer(td_infer *infer) {
   const td_meta *in = &infer->in[0];
   int start = 0, end = 0, rank = 0, code = TD_OK;
   keep(infer);
-  if (in->rank) code = td_infer_axis(infer, infer->args[0].i, in->rank, &start);
-  if (!code && in->rank) code = td_infer_axis(infer, infer->args[1].i, in->rank, &end);
+  const int axes = in->rank ? in->rank : 1; // rank 0 is taken as one axis, which becomes the result's
+  code = td_infer_axis(infer, infer->args[0].i, axes, &start);
+  if (!code) code = td_infer_axis(infer, infer->args[1].i, axes, &end);
   if (code) return code;
   if (end < start) return td_infer_fail(infer, TD_ERROR_VALUE, "start_dim %d is behind end_dim %d", start, end);
   int64_t merged = 1;
@@ -244,6 +245,9 @@ static int broadcast_to_infer(td_infer *infer) {
   const td_arg kept = kept_sizes(&infer->args[0], in), *shape = &kept;
   td_meta *out = &infer->out[0];
   int rank = 0;
+  for (int i = 0; i < shape->count; i++)
+    if (shape->ints[i] < 0)
+      return td_infer_fail(infer, TD_ERROR_SHAPE, "size of axis %d is negative: %lld", i, (long long)shape->ints[i]);
   bool fits = shape->count >= in->rank &&
               td_shape_broadcast(in->rank, in->shape, shape->count, shape->ints, &rank, out->shape, NULL) &&
               td_shape_equal(rank, out->shape, shape->count, shape->ints);

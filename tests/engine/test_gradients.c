@@ -222,8 +222,8 @@ static void check_forward(const td_op *op, int n, const sample_call *call) {
       td_tensor_unref(pulled[i]);
     }
   }
-  ck_assert_msg(fabs(forward - reverse) <= scale * 1e-12, "%s, sample %d (%s | %s): jvp %.17g, vjp %.17g",
-                op->name, n, op->samples[n].shapes, op->samples[n].args ? op->samples[n].args : "", forward, reverse);
+  ck_assert_msg(fabs(forward - reverse) <= scale * 1e-12, "%s, sample %d (%s | %s): jvp %.17g, vjp %.17g", op->name, n,
+                op->samples[n].shapes, op->samples[n].args ? op->samples[n].args : "", forward, reverse);
   linear_close(&l, op);
 }
 
@@ -234,6 +234,61 @@ START_TEST(forward_agrees_with_reverse) {
     if (is_checkable(op, &call)) check_forward(op, n, &call);
     sample_drop(&call);
   }
+}
+END_TEST
+
+// ---- errors ----
+
+// A call with one argument spoilt must fail, and say so: "op: ...", with the operands.
+static void expect_refusal(const td_op *op, int n, const sample_call *call, const td_param *param, const char *what) {
+  td_tensor *out[TD_OUTPUT_MAX];
+  int code = sample_run(context, op, call, out);
+  const td_error *e = &context->error;
+  if (!code) drop(op, out);
+  ck_assert_msg(code, "%s, sample %d: %s with %s is taken", op->name, n, param->name, what);
+  ck_assert_msg(code != TD_ERROR_INTERNAL, "%s, sample %d: %s with %s: %s", op->name, n, param->name, what, e->message);
+  bool named = code != TD_ERROR_MEMORY; // a tensor that can't be had is refused by its size
+  ck_assert_msg(!named || (!strncmp(e->message, op->name, strlen(op->name)) && e->message[strlen(op->name)] == ':'),
+                "%s, sample %d: %s with %s: the message doesn't name the op: %s", op->name, n, param->name, what,
+                e->message);
+  ck_assert_msg(!named || e->operand_count || !call->in_count, "%s, sample %d: %s with %s: no operands: %s", op->name,
+                n, param->name, what, e->message);
+  td_error_clear(context);
+}
+
+static void spoil(const td_op *op, int n, int k) {
+  const td_param *param = &op->params[td_op_tensor_params(op) + k];
+  sample_call call = made(op, n, SAMPLE_PLAIN, -1);
+  td_arg *arg = &call.args[k], kept = *arg;
+  if (param->kind == TD_PARAM_AXIS && arg->given) {
+    arg->i = 99;
+    expect_refusal(op, n, &call, param, "99");
+    arg->i = -99;
+    expect_refusal(op, n, &call, param, "-99");
+  }
+  if (param->kind == TD_PARAM_AXES && arg->given && arg->count) {
+    arg->ints[0] = 99;
+    expect_refusal(op, n, &call, param, "99");
+    *arg = kept;
+    if (arg->count > 1 && strcmp(op->name, "roll")) { // its shifts add up, as NumPy's do
+      arg->ints[1] = arg->ints[0];
+      expect_refusal(op, n, &call, param, "a repeated axis");
+    }
+  }
+  if (param->kind == TD_PARAM_SHAPE && arg->given && arg->count) {
+    arg->ints[0] = -7;
+    expect_refusal(op, n, &call, param, "a negative size");
+    arg->ints[0] = INT64_MAX;
+    expect_refusal(op, n, &call, param, "an endless size");
+  }
+  *arg = kept;
+  sample_drop(&call);
+}
+
+START_TEST(wrong_axes_and_sizes_are_refused) {
+  const td_op *op = td_op_at(_i);
+  for (int n = 0; !(op->flags & TD_HIDDEN) && op->samples[n].shapes; n++)
+    for (int k = 0; k < td_op_arg_count(op); k++) spoil(op, n, k);
 }
 END_TEST
 
@@ -276,7 +331,8 @@ static void compare_example(const td_op *op, int sample, int n, td_tensor *whole
   for (int64_t e = 0; e < one->size; e++) {
     double a = td_tensor_get_float(whole, n * one->size + e), b = td_tensor_get_float(one, e);
     ck_assert_msg(near(a, b, 1e-12), "%s, sample %d (%s | %s): example %d of a batch gives %.17g, not %.17g", op->name,
-                  sample, op->samples[sample].shapes, op->samples[sample].args ? op->samples[sample].args : "", n, a, b);
+                  sample, op->samples[sample].shapes, op->samples[sample].args ? op->samples[sample].args : "", n, a,
+                  b);
   }
 }
 
@@ -472,6 +528,7 @@ int main(void) {
   tcase_add_loop_test(rows, gradient_agrees_with_differences_to_second_order, 0, count);
   tcase_add_loop_test(rows, forward_agrees_with_reverse, 0, count);
   tcase_add_loop_test(rows, batches_agree_with_each_example, 0, count);
+  tcase_add_loop_test(rows, wrong_axes_and_sizes_are_refused, 0, count);
   tcase_add_loop_test(rows, gradient_of_strided_inputs_agrees_with_differences, 0, count);
   tcase_add_loop_test(rows, empty_inputs_run_or_are_refused, 0, count);
   tcase_add_loop_test(rows, scalar_inputs_run_or_are_refused, 0, count);
