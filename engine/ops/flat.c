@@ -190,6 +190,40 @@ void td_ranges_run(td_pool *pool, int64_t count, int64_t cost, td_range *work, v
   td_pool_run(pool, (count + r.per_chunk - 1) / r.per_chunk, range_chunk, &r);
 }
 
+typedef struct items {
+  _Atomic int64_t next;
+  int64_t count, bytes;
+  td_item *work;
+  void *argument;
+  char *workspace;
+} items;
+
+static int64_t item_bytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+static int64_t item_runners(const td_pool *pool, int64_t count) {
+  int64_t threads = pool ? td_pool_threads(pool) : 1;
+  return count < threads ? count : threads;
+}
+
+int64_t td_items_scratch(const td_pool *pool, int64_t count, int64_t bytes) {
+  return item_runners(pool, count) * item_bytes(bytes);
+}
+
+static void run_items(void *argument, int64_t runner) {
+  items *w = argument;
+  char *scratch = w->workspace + runner * w->bytes;
+  for (;;) {
+    int64_t item = atomic_fetch_add_explicit(&w->next, 1, memory_order_relaxed);
+    if (item >= w->count) return;
+    w->work(w->argument, item, scratch);
+  }
+}
+
+void td_items_run(td_pool *pool, int64_t count, int64_t bytes, td_item *work, void *argument, void *workspace) {
+  items w = {.count = count, .bytes = item_bytes(bytes), .work = work, .argument = argument, .workspace = workspace};
+  td_pool_run(pool, item_runners(pool, count), run_items, &w);
+}
+
 td_arg td_ints_arg(int count, const int64_t *numbers) {
   td_arg arg = {.given = 1, .count = count};
   for (int i = 0; i < count; i++) arg.ints[i] = numbers[i];

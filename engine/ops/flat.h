@@ -56,6 +56,12 @@ void td_lines_close(const td_call *call, int axis, td_lines *lines);
 typedef void td_range(void *argument, int64_t first, int64_t last);
 void td_ranges_run(td_pool *pool, int64_t count, int64_t cost, td_range *work, void *argument);
 
+// Runs work over count items, each with bytes of scratch that no other item uses meanwhile. A row's workspace holds
+// td_items_scratch bytes for it. An item's result may not depend on what its scratch holds.
+typedef void td_item(void *argument, int64_t item, void *scratch);
+int64_t td_items_scratch(const td_pool *pool, int64_t count, int64_t bytes);
+void td_items_run(td_pool *pool, int64_t count, int64_t bytes, td_item *work, void *argument, void *workspace);
+
 // NULL-safe arguments of builders.
 #define TD_INT_ARG(n) \
   { .given = 1, .i = (n) }

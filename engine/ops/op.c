@@ -81,7 +81,10 @@ static void fallback_print(td_text *text, const td_param *param) {
   case TD_PARAM_TEXT: td_text_print(text, "\"%s\"", arg->text); break;
   case TD_PARAM_AXES:
   case TD_PARAM_SHAPE:
-  case TD_PARAM_INTS: ints_print(text, arg); break;
+  case TD_PARAM_INTS:
+    if (arg->given == TD_GIVEN_CHOICE) td_text_print(text, "\"%s\"", param->choices[arg->i]);
+    else ints_print(text, arg);
+    break;
   default: td_text_print(text, "%lld", (long long)arg->i);
   }
 }

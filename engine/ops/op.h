@@ -25,19 +25,24 @@ enum td_param_kind {
   TD_PARAM_AXIS,            // int, negative counts from the end; may be None where the default is None
   TD_PARAM_AXES,            // None, int, or a tuple of ints
   TD_PARAM_SHAPE,           // int or a tuple of ints
-  TD_PARAM_INTS,            // a tuple of ints
+  TD_PARAM_INTS,            // an int or a tuple of ints; or, where it has choices, one of them: td_arg.given is then
+                            // TD_GIVEN_CHOICE, i its index
+  TD_PARAM_FLOATS,          // a number or a tuple of numbers
   TD_PARAM_DTYPE,           // td_arg.i is the td_dtype
   TD_PARAM_TEXT,            // short text (einsum's subscripts)
   TD_PARAM_NUMBER,          // int or float, told apart: td_arg.count 0: an int in i; 1: a float in f
 };
 
+enum { TD_GIVEN_CHOICE = 2 };
+
 typedef struct td_arg {     // value of one parameter
-  uint8_t given;            // 0: None
-  int32_t count;            // AXES, SHAPE, INTS: numbers in ints. For AXES with given = 0: all axes. NUMBER: 1 for a float
+  uint8_t given;            // 0: None; TD_GIVEN_CHOICE
+  int32_t count;            // AXES, SHAPE, INTS: numbers in ints; FLOATS: in floats. For AXES with given = 0: all axes. NUMBER: 1 for a float
   union {
     int64_t i;
     double f;
     int64_t ints[TD_RANK_MAX];
+    double floats[TD_RANK_MAX];
     char text[64];
   };
 } td_arg;
@@ -47,7 +52,7 @@ typedef struct td_param {
   uint8_t kind;             // enum td_param_kind
   bool required;            // no default: must be given (tensor parameters always must, unless optional)
   td_arg fallback;          // the default; {0} is None
-  const char *const *choices; // CHOICE: NULL-terminated
+  const char *const *choices; // CHOICE: NULL-terminated; INTS: the same, or NULL
   bool keyword;             // given by name only: positions don't count it
   const char *const *alias; // other keywords for it (clip's low: min), NULL-terminated; NULL: none
 } td_param;

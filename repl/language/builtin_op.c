@@ -235,6 +235,15 @@ static bool bind_choice(td_interpreter *I, const td_op *op, int row, td_value v,
   return false;
 }
 
+static bool bind_ints(td_interpreter *I, const td_op *op, int row, td_value v, td_arg *arg) {
+  const td_param *param = &op->params[row];
+  if (param->choices && td_is(v, &td_str_type)) {
+    arg->given = TD_GIVEN_CHOICE;
+    return bind_choice(I, op, row, v, arg);
+  }
+  return td_to_axes(I, v, param->name, arg) || fail_value(I, op, row, "an int or a tuple of ints", v);
+}
+
 static bool bind_number(td_interpreter *I, td_value v, td_arg *arg) {
   bool ok = true;
   const td_tensor *t = td_tensor_of(v);
@@ -269,7 +278,9 @@ static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, 
     if (td_as_str(v)->length >= sizeof arg->text) return fail_argument(I, op, row, "a shorter str", v);
     memcpy(arg->text, td_as_str(v)->data, td_as_str(v)->length + 1);
     return true;
-  default: return td_to_axes(I, v, op->params[row].name, arg) || fail_value(I, op, row, "an int or a tuple of ints", v);
+  case TD_PARAM_FLOATS:
+    return td_to_floats(I, v, op->params[row].name, arg) || fail_value(I, op, row, "a number or a tuple of numbers", v);
+  default: return bind_ints(I, op, row, v, arg);
   }
 }
 

@@ -299,22 +299,27 @@ bool td_to_dtype(td_interpreter *I, td_value v, uint8_t *dtype) {
   return false;
 }
 
-bool td_to_axes(td_interpreter *I, td_value v, const char *what, td_arg *arg) {
-  bool ok = true;
-  td_value *items;
-  int64_t count;
+// The numbers of a value that is one number or a sequence of them; false: too many for a td_arg, raised.
+static bool numbers_of(td_interpreter *I, td_value *v, const char *what, td_value **items, td_arg *arg) {
+  int64_t count = 1;
+  if (!sequence_items(*v, items, &count)) *items = v;
   arg->given = 1;
-  if (!sequence_items(v, &items, &count)) {
-    arg->count = 1;
-    arg->ints[0] = td_to_int(I, v, &ok);
-    return ok;
-  }
-  if (count > TD_RANK_MAX) {
-    td_raise(I, TD_CLASS_VALUE_ERROR, "%s has %lld numbers, the highest rank is %d", what, (long long)count,
-             TD_RANK_MAX);
-    return false;
-  }
   arg->count = (int32_t)count;
-  for (int64_t i = 0; i < count && ok; i++) arg->ints[i] = td_to_int(I, items[i], &ok);
+  if (count <= TD_RANK_MAX) return true;
+  td_raise(I, TD_CLASS_VALUE_ERROR, "%s has %lld numbers, the highest rank is %d", what, (long long)count, TD_RANK_MAX);
+  return false;
+}
+
+bool td_to_axes(td_interpreter *I, td_value v, const char *what, td_arg *arg) {
+  td_value *items;
+  bool ok = numbers_of(I, &v, what, &items, arg);
+  for (int i = 0; ok && i < arg->count; i++) arg->ints[i] = td_to_int(I, items[i], &ok);
+  return ok;
+}
+
+bool td_to_floats(td_interpreter *I, td_value v, const char *what, td_arg *arg) {
+  td_value *items;
+  bool ok = numbers_of(I, &v, what, &items, arg);
+  for (int i = 0; ok && i < arg->count; i++) arg->floats[i] = td_to_double(I, items[i], &ok);
   return ok;
 }

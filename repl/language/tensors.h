@@ -43,6 +43,7 @@ bool td_is_tensor_like(td_value v);        // tensor or Variable
 td_tensor *td_tensor_of(td_value v);       // borrowed: a tensor's, or a Variable's value without reading it on a tape
 bool td_to_dtype(td_interpreter *, td_value v, uint8_t *dtype);   // float32, "float32", float, int, bool
 bool td_to_axes(td_interpreter *, td_value v, const char *what, td_arg *arg); // int or tuple/list of ints
+bool td_to_floats(td_interpreter *, td_value v, const char *what, td_arg *arg); // number or tuple/list of numbers
 td_value td_dtype_box(td_interpreter *, uint8_t dtype);
 
 // Calls an op with the arguments of a call; self: first tensor of a method call, NIL: none. Several outputs come as a tuple.

@@ -81,6 +81,18 @@ static bool read_ints(reader *r, td_arg *arg) {
   return true;
 }
 
+static bool read_floats(reader *r, td_arg *arg) {
+  bool tuple = skip(r, "(") || skip(r, "[");
+  arg->count = 0;
+  while (!tuple || !(skip(r, ")") || skip(r, "]"))) {
+    if (arg->count == TD_RANK_MAX) return fail(r, "too many numbers");
+    if (!read_float(r, &arg->floats[arg->count++])) return false;
+    if (!tuple) break;
+    skip(r, ",");
+  }
+  return true;
+}
+
 static bool read_choice(reader *r, const td_param *param, td_arg *arg) {
   char word[64];
   if (!read_word(r, word, sizeof word)) return false;
@@ -114,7 +126,11 @@ static bool read_value(reader *r, const td_param *param, td_arg *arg) {
   case TD_PARAM_CHOICE: return read_choice(r, param, arg);
   case TD_PARAM_DTYPE: return read_dtype(r, arg);
   case TD_PARAM_TEXT: return read_word(r, arg->text, sizeof arg->text);
-  default: return read_ints(r, arg);
+  case TD_PARAM_FLOATS: return read_floats(r, arg);
+  default:
+    if (!param->choices || strchr("\"'", *r->at) == NULL) return read_ints(r, arg);
+    arg->given = TD_GIVEN_CHOICE;
+    return read_choice(r, param, arg);
   }
 }
 

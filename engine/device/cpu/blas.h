@@ -20,6 +20,11 @@ typedef struct td_gemm_job { // C (m x n, row-major) = op(A) (m x k) op(B) (k x 
 void td_gemm(td_pool *pool, uint8_t dtype, const td_gemm_job *job, void *workspace);
 int64_t td_gemm_workspace(uint8_t dtype, const td_gemm_job *job);
 
+// A float32 or float64 product on this thread, k at least 1: for kernels that cut their work themselves. blocks:
+// td_gemm_single_bytes of the job, or of a larger one.
+void td_gemm_single(uint8_t dtype, const td_gemm_job *job, void *blocks);
+int64_t td_gemm_single_bytes(uint8_t dtype, int64_t m, int64_t n, int64_t k);
+
 bool td_blas_takes(const td_gemm_job *job); // OpenBLAS is there, and the sizes fit its ints
 void td_blas_gemm(uint8_t dtype, const td_gemm_job *job); // on this thread; float32 or float64
 void *td_blas_symbol(const char *name); // a routine of the library that was opened; NULL: neither it nor the library is there

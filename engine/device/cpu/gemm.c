@@ -258,6 +258,15 @@ static void cut_choose(uint8_t dtype, const td_gemm_job *job, cut *c) {
   if (c->packed) c->block_bytes = td_gemm_packed_bytes(dtype, piece.m, piece.n, piece.k);
 }
 
+void td_gemm_single(uint8_t dtype, const td_gemm_job *job, void *blocks) {
+  if (prefers_packed(job) || !td_blas_takes(job)) td_gemm_packed(dtype, job, blocks);
+  else td_blas_gemm(dtype, job);
+}
+
+int64_t td_gemm_single_bytes(uint8_t dtype, int64_t m, int64_t n, int64_t k) {
+  return round_up(td_gemm_packed_bytes(dtype, m, n, k));
+}
+
 static void run_cut(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char *workspace) {
   cut c;
   cut_choose(dtype, job, &c);
