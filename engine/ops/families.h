@@ -38,6 +38,10 @@
   X(td_family_index)               \
   X(td_family_scatter)             \
   X(td_family_segment)             \
+  X(td_family_convolution)         \
+  X(td_family_pooling)             \
+  X(td_family_normalization)       \
+  X(td_family_attention)           \
   X(td_family_random)              \
   X(td_family_optimizer)           \
   X(td_family_identity)            \

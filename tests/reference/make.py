@@ -24,10 +24,11 @@ import math
 import sys
 
 import numpy
+import layers
 import torch
 from torch.nn import functional
 
-OPS = {}
+OPS = dict(layers.OPS)
 DTYPES = {name: getattr(torch, name) for name in "bool uint8 int32 int64 float16 bfloat16 float32 float64".split()}
 
 

@@ -1,0 +1,795 @@
+// Scaled dot-product attention, softmax(scale q k^T + mask) v, block by block, so that no [L, S] matrix is ever whole.
+//  1. Forward: for a block of queries the blocks of keys pass by; each row keeps its largest score and the sum of
+//     exponentials relative to it, and what it has gathered is rescaled when a larger score comes (Milakov and
+//     Gimelshein, 2018; Dao et al., 2022). Each row's log-sum-exp is an output of its own, at least in float32.
+//  2. The gradient computes scores again from it. A piece of keys adds up its own dq; pieces are added in order.
+//  3. Blocks and pieces are cut by sizes alone.
+#include <math.h>
+#include <string.h>
+
+#include "engine/base/memory.h"
+#include "engine/device/cpu/blas.h"
+#include "engine/device/cpu/clones.h"
+#include "engine/ops/families.h"
+#include "engine/ops/flat.h"
+#include "engine/ops/map.h"
+#include "engine/ops/math.h"
+
+enum { QUERIES = 128, KEYS = 256 }; // of a block
+enum { LANES = 16 };
+enum { MANY = 8, PARTS = 4 }; // from so many heads on they are enough to do; else a head's keys are parted
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t quotient(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// ---- operands ----
+
+typedef struct operand { // matrices with unit stride along rows
+  const char *data;
+  int64_t row, strides[TD_RANK_MAX]; // in elements; strides: of the heads' axes
+  td_flat flat;
+} operand;
+
+typedef struct added { // a mask; data NULL: none
+  const char *data;
+  bool truth; // bool: True takes part; else added
+  int64_t row, column, strides[TD_RANK_MAX];
+  td_flat flat;
+} added;
+
+typedef struct task {
+  uint8_t dtype;
+  int rank; // axes before the matrices' two: each of their elements is a head
+  int64_t shape[TD_RANK_MAX], heads, queries, keys, size, values; // size: of q and k; values: of v
+  double scale;
+  bool causal;
+  operand q, k, v, c;
+  added mask;
+  char *y, *dk, *dv, *dq;
+  char *logs_out; // of each row; float64 where all is, else float32
+  const double *logs;
+  const double *deltas;
+  int64_t parts, part; // of the keys: how many, and keys of one
+  char *sums; // dq of all parts but the first
+  atomic_bool failed;
+} task;
+
+static int operand_open(const td_call *call, const td_view *view, const task *t, operand *o) {
+  td_view v = *view;
+  int lead = v.rank - 2;
+  int64_t rows = v.shape[lead], columns = v.shape[lead + 1];
+  if (v.dtype != t->dtype || (columns > 1 && v.strides[lead + 1] != 1) || (rows > 1 && v.strides[lead] < columns)) {
+    int code = td_flat_open(call, view, t->dtype, &o->flat);
+    if (code) return code;
+    v.data = (char *)o->flat.data;
+    for (int64_t i = v.rank, stride = 1; i-- > 0; stride *= v.shape[i]) v.strides[i] = stride;
+  }
+  o->data = v.data;
+  o->row = rows > 1 ? v.strides[lead] : columns;
+  for (int i = 0; i < t->rank; i++) {
+    int from = i - (t->rank - lead);
+    o->strides[i] = from < 0 || v.shape[from] == 1 ? 0 : v.strides[from];
+  }
+  return TD_OK;
+}
+
+static int mask_open(const td_call *call, const td_view *view, const task *t, added *m) {
+  td_view v = *view, wide;
+  int64_t shape[TD_RANK_MAX];
+  m->truth = v.dtype == TD_BOOL;
+  if (!m->truth && v.dtype != t->dtype) {
+    int code = td_flat_open(call, view, t->dtype, &m->flat);
+    if (code) return code;
+    v.data = (char *)m->flat.data;
+    for (int64_t i = v.rank, stride = 1; i-- > 0; stride *= v.shape[i]) v.strides[i] = stride;
+  }
+  memcpy(shape, t->shape, sizeof shape);
+  shape[t->rank] = t->queries;
+  shape[t->rank + 1] = t->keys;
+  td_view_broadcast(&wide, &v, t->rank + 2, shape);
+  m->data = v.data;
+  m->row = wide.strides[t->rank];
+  m->column = wide.strides[t->rank + 1];
+  memcpy(m->strides, wide.strides, sizeof m->strides);
+  return TD_OK;
+}
+
+static int64_t head_offset(const task *t, const int64_t *strides, int64_t head) {
+  int64_t at = 0;
+  for (int i = t->rank; i-- > 0; head /= t->shape[i]) at += head % t->shape[i] * strides[i];
+  return at;
+}
+
+static const char *rows_of(const task *t, const operand *o, int64_t head, int64_t row) {
+  return o->data + (head_offset(t, o->strides, head) + row * o->row) * td_dtype_bytes(t->dtype);
+}
+
+static void close_all(task *t) {
+  operand *const all[] = {&t->q, &t->k, &t->v, &t->c};
+  for (int i = 0; i < 4; i++) td_flat_close(&all[i]->flat);
+  td_flat_close(&t->mask.flat);
+}
+
+static void multiply(task *t, td_gemm_job job) {
+  if (!job.k) {
+    for (int64_t i = 0; i < job.m; i++)
+      memset((char *)job.c + i * job.ldc * td_dtype_bytes(t->dtype), 0, (size_t)(job.n * td_dtype_bytes(t->dtype)));
+    return;
+  }
+  if (!td_gemm_single(t->dtype, &job)) atomic_store(&t->failed, true);
+}
+
+// ---- scores ----
+
+typedef struct block { // rows of one head, and keys that pass by
+  int64_t head, row, rows, key, keys;
+} block;
+
+// How many of a block's keys row i may see.
+static int64_t seen(const task *t, const block *b, int64_t i) {
+  int64_t count = b->row + i - b->key + 1;
+  return !t->causal ? b->keys : count < 0 ? 0 : least(count, b->keys);
+}
+
+#define SCORES(T, name)                                                                                   \
+  static void name##_mask(const task *t, const block *b, int64_t i, T *scores) {                          \
+    const added *m = &t->mask;                                                                            \
+    int64_t at = head_offset(t, m->strides, b->head) + (b->row + i) * m->row + b->key * m->column;        \
+    if (m->truth) {                                                                                       \
+      for (int64_t j = 0; j < b->keys; j++)                                                               \
+        if (!((const uint8_t *)m->data)[at + j * m->column]) scores[j] = -(T)INFINITY;                    \
+    } else                                                                                                \
+      for (int64_t j = 0; j < b->keys; j++) scores[j] += ((const T *)m->data)[at + j * m->column];        \
+  }                                                                                                       \
+  TD_CLONES static void name##_times(T *x, int64_t n, T factor) {                                         \
+    for (int64_t j = 0; j < n; j++) x[j] *= factor;                                                       \
+  }                                                                                                       \
+  static void name##_adapt(const task *t, const block *b, T *scores) { /* scales and masks */             \
+    for (int64_t i = 0; i < b->rows; i++, scores += b->keys) {                                            \
+      name##_times(scores, b->keys, (T)t->scale);                                                         \
+      if (t->mask.data) name##_mask(t, b, i, scores);                                                     \
+      for (int64_t j = seen(t, b, i); j < b->keys; j++) scores[j] = -(T)INFINITY;                         \
+    }                                                                                                     \
+  }                                                                                                       \
+  TD_CLONES static void name##_gain(T *restrict sum, const T *restrict more, int64_t n, T factor) {       \
+    for (int64_t j = 0; j < n; j++) sum[j] = sum[j] * factor + more[j];                                   \
+  }                                                                                                       \
+  TD_CLONES static double name##_largest(const T *x, int64_t n) { /* NaN where there is one */            \
+    T lanes[LANES], largest = -(T)INFINITY;                                                               \
+    int64_t j = 0;                                                                                        \
+    for (int l = 0; l < LANES; l++) lanes[l] = -(T)INFINITY;                                              \
+    for (; j + LANES <= n; j += LANES)                                                                    \
+      for (int l = 0; l < LANES; l++) lanes[l] = MAXIMUM(x[j + l], lanes[l]);                             \
+    for (; j < n; j++) largest = MAXIMUM(x[j], largest);                                                  \
+    for (int l = 0; l < LANES; l++) largest = MAXIMUM(lanes[l], largest);                                 \
+    return (double)largest;                                                                               \
+  }                                                                                                       \
+  TD_CLONES static double name##_raise(T *x, int64_t n, T shift) { /* to exponentials; gives their sum */ \
+    double sums[LANES] = {0}, sum = 0;                                                                    \
+    int64_t j = 0;                                                                                        \
+    for (int64_t i = 0; i < n; i++) x[i] = EXP((T)(x[i] - shift));                                        \
+    for (; j + LANES <= n; j += LANES)                                                                    \
+      for (int l = 0; l < LANES; l++) sums[l] += (double)x[j + l];                                        \
+    for (; j < n; j++) sum += (double)x[j];                                                               \
+    for (int l = 0; l < LANES; l++) sum += sums[l];                                                       \
+    return sum;                                                                                           \
+  }                                                                                                       \
+  /* Scores become exponentials; shares[i] is what the row's sums so far are multiplied by. */            \
+  static void name##_pass(const block *b, T *scores, double *largest, double *total, T *shares) {         \
+    for (int64_t i = 0; i < b->rows; i++, scores += b->keys) {                                            \
+      double before = largest[i], found = name##_largest(scores, b->keys);                                \
+      double now = found > before || found != found ? found : before;                                     \
+      shares[i] = now == before ? 1 : (T)exp(before - now);                                               \
+      largest[i] = now;                                                                                   \
+      if (now == -INFINITY) memset(scores, 0, (size_t)b->keys * sizeof *scores);                          \
+      else total[i] = total[i] * (double)shares[i] + name##_raise(scores, b->keys, (T)now);               \
+    }                                                                                                     \
+  }                                                                                                       \
+  /* Scores become probabilities. */                                                                      \
+  TD_CLONES static void name##_probabilities(T *scores, int64_t n, double log_sum) {                      \
+    for (int64_t j = 0; j < n; j++) scores[j] = EXP((T)((double)scores[j] - log_sum));                    \
+  }                                                                                                       \
+  /* gradients of scores, in place of those of probabilities */                                           \
+  TD_CLONES static void name##_slopes(const T *restrict p, T *restrict d, int64_t n, double delta) {      \
+    for (int64_t j = 0; j < n; j++) d[j] = (T)((double)p[j] * ((double)d[j] - delta));                    \
+  }
+SCORES(float, single)
+SCORES(double, twofold)
+
+static void scores_of(task *t, const block *b, void *scores) {
+  multiply(t, (td_gemm_job){.b_transposed = true,
+                            .m = b->rows,
+                            .n = b->keys,
+                            .k = t->size,
+                            .a = rows_of(t, &t->q, b->head, b->row),
+                            .lda = t->q.row,
+                            .b = rows_of(t, &t->k, b->head, b->key),
+                            .ldb = t->k.row,
+                            .c = scores,
+                            .ldc = b->keys});
+  if (t->dtype == TD_FLOAT32) single_adapt(t, b, scores);
+  else twofold_adapt(t, b, scores);
+}
+
+static bool next_keys(const task *t, block *b) { // the first block: keys 0. False: no key is left that a row may see
+  b->key += b->keys;
+  b->keys = least(KEYS, t->keys - b->key);
+  return b->keys > 0 && !(t->causal && b->key >= b->row + b->rows);
+}
+
+// ---- forward ----
+
+static int64_t query_rows(const task *t) { return least(QUERIES, t->queries); }
+static int64_t key_rows(const task *t) { return least(KEYS, t->keys); }
+
+static int64_t forward_scratch(const task *t) { // scores, product, shares, largest, total
+  int64_t bytes = td_dtype_bytes(t->dtype), rows = query_rows(t);
+  return rows * ((key_rows(t) + t->values + 1) * bytes + 2 * (int64_t)sizeof(double)) + 64;
+}
+
+static int64_t blocks_each(const task *t) { return quotient(t->queries, QUERIES); }
+
+#define FORWARD(T, name)                                                                                  \
+  static void name##_block(task *t, block *b, double *largest, double *total, T *shares) {                \
+    T *scores = shares + b->rows, *product = scores + b->rows * key_rows(t);                              \
+    T *y = (T *)t->y + (b->head * t->queries + b->row) * t->values;                                       \
+    memset(y, 0, (size_t)(b->rows * t->values) * sizeof *y);                                              \
+    for (int64_t i = 0; i < b->rows; i++) {                                                               \
+      largest[i] = -INFINITY;                                                                             \
+      total[i] = 0;                                                                                       \
+    }                                                                                                     \
+    while (next_keys(t, b)) {                                                                             \
+      scores_of(t, b, scores);                                                                            \
+      name##_pass(b, scores, largest, total, shares);                                                     \
+      multiply(t, (td_gemm_job){.m = b->rows,                                                             \
+                                .n = t->values,                                                           \
+                                .k = b->keys,                                                             \
+                                .a = scores,                                                              \
+                                .lda = b->keys,                                                           \
+                                .b = rows_of(t, &t->v, b->head, b->key),                                  \
+                                .ldb = t->v.row,                                                          \
+                                .c = product,                                                             \
+                                .ldc = t->values});                                                       \
+      for (int64_t i = 0; i < b->rows; i++)                                                               \
+        name##_gain(y + i * t->values, product + i * t->values, t->values, shares[i]);                    \
+    }                                                                                                     \
+    for (int64_t i = 0; i < b->rows; i++) {                                                               \
+      bool none = largest[i] == -INFINITY; /* no key may be seen: 0, and probabilities 0 */               \
+      if (!none) name##_times(y + i * t->values, t->values, (T)(1 / total[i]));                           \
+      ((T *)t->logs_out)[b->head * t->queries + b->row + i] = (T)(none ? 0 : largest[i] + log(total[i])); \
+    }                                                                                                     \
+  }
+FORWARD(float, single)
+FORWARD(double, twofold)
+
+static void forward_item(void *argument, int64_t item, void *scratch) {
+  task *t = argument;
+  block b = {.head = item / blocks_each(t), .row = item % blocks_each(t) * QUERIES};
+  b.rows = least(QUERIES, t->queries - b.row);
+  double *largest = scratch, *total = largest + b.rows;
+  if (t->dtype == TD_FLOAT32) single_block(t, &b, largest, total, (float *)(total + b.rows));
+  else twofold_block(t, &b, largest, total, total + b.rows);
+}
+
+// ---- gradient ----
+
+static int64_t adjoint_scratch(const task *t) { // probabilities, slopes, products
+  int64_t rows = query_rows(t), keys = key_rows(t), widest = t->size > t->values ? t->size : t->values;
+  return (2 * rows * keys + (rows > keys ? rows : keys) * widest) * td_dtype_bytes(t->dtype);
+}
+
+static void add_product(task *t, td_gemm_job job, char *sum, bool first) { // sum (+)= the product
+  int64_t bytes = td_dtype_bytes(t->dtype), size = job.m * job.n;
+  job.ldc = job.n;
+  if (first) {
+    job.c = sum;
+    multiply(t, job);
+    return;
+  }
+  multiply(t, job);
+  if (bytes == 4) single_gain((float *)sum, (const float *)job.c, size, 1);
+  else twofold_gain((double *)sum, (const double *)job.c, size, 1);
+}
+
+static void scale_all(const task *t, char *data, int64_t size) {
+  if (t->dtype == TD_FLOAT32) single_times((float *)data, size, (float)t->scale);
+  else twofold_times((double *)data, size, t->scale);
+}
+
+static void slopes_of(const task *t, const block *b, char *p, char *d) { // p: scores; d: gradients of probabilities
+  const int64_t at = b->head * t->queries + b->row;
+  for (int64_t i = 0; i < b->rows; i++) {
+    int64_t from = i * b->keys;
+    if (t->dtype == TD_FLOAT32) {
+      single_probabilities((float *)p + from, b->keys, t->logs[at + i]);
+      single_slopes((const float *)p + from, (float *)d + from, b->keys, t->deltas[at + i]);
+    } else {
+      twofold_probabilities((double *)p + from, b->keys, t->logs[at + i]);
+      twofold_slopes((const double *)p + from, (double *)d + from, b->keys, t->deltas[at + i]);
+    }
+  }
+}
+
+// Queries pass by a block of keys: adds to dq of the part, fills dk and dv of the keys.
+static void adjoint_keys(task *t, block *b, char *dq, bool first_keys, char *scratch) {
+  int64_t bytes = td_dtype_bytes(t->dtype), tile = query_rows(t) * key_rows(t) * bytes;
+  char *p = scratch, *d = p + tile, *product = d + tile;
+  char *dk = t->dk + (b->head * t->keys + b->key) * t->size * bytes;
+  char *dv = t->dv + (b->head * t->keys + b->key) * t->values * bytes;
+  bool first = true;
+  for (b->row = t->causal ? b->key / QUERIES * QUERIES : 0; b->row < t->queries; b->row += QUERIES, first = false) {
+    b->rows = least(QUERIES, t->queries - b->row);
+    const char *c = rows_of(t, &t->c, b->head, b->row);
+    scores_of(t, b, p);
+    multiply(t, (td_gemm_job){.b_transposed = true,
+                              .m = b->rows,
+                              .n = b->keys,
+                              .k = t->values,
+                              .a = c,
+                              .lda = t->c.row,
+                              .b = rows_of(t, &t->v, b->head, b->key),
+                              .ldb = t->v.row,
+                              .c = d,
+                              .ldc = b->keys});
+    slopes_of(t, b, p, d);
+    add_product(t,
+                (td_gemm_job){.a_transposed = true,
+                              .m = b->keys,
+                              .n = t->values,
+                              .k = b->rows,
+                              .a = p,
+                              .lda = b->keys,
+                              .b = c,
+                              .ldb = t->c.row,
+                              .c = product},
+                dv, first);
+    add_product(t,
+                (td_gemm_job){.a_transposed = true,
+                              .m = b->keys,
+                              .n = t->size,
+                              .k = b->rows,
+                              .a = d,
+                              .lda = b->keys,
+                              .b = rows_of(t, &t->q, b->head, b->row),
+                              .ldb = t->q.row,
+                              .c = product},
+                dk, first);
+    add_product(t,
+                (td_gemm_job){.m = b->rows,
+                              .n = t->size,
+                              .k = b->keys,
+                              .a = d,
+                              .lda = b->keys,
+                              .b = rows_of(t, &t->k, b->head, b->key),
+                              .ldb = t->k.row,
+                              .c = product},
+                dq + b->row * t->size * bytes, first_keys);
+  }
+  if (first) {
+    memset(dk, 0, (size_t)(b->keys * t->size * bytes));
+    memset(dv, 0, (size_t)(b->keys * t->values * bytes));
+  }
+  scale_all(t, dk, b->keys * t->size);
+}
+
+static int64_t head_bytes(const task *t) { return t->queries * t->size * td_dtype_bytes(t->dtype); } // of dq
+
+static char *part_sum(const task *t, int64_t head, int64_t part) {
+  return part ? t->sums + ((part - 1) * t->heads + head) * head_bytes(t) : t->dq + head * head_bytes(t);
+}
+
+static void adjoint_item(void *argument, int64_t item, void *scratch) {
+  task *t = argument;
+  int64_t head = item / t->parts, part = item % t->parts, first = part * t->part;
+  int64_t last = least(first + t->part, t->keys);
+  char *dq = part_sum(t, head, part);
+  bool whole = !t->causal; // every row meets the first block of keys, so that dq needs no zeros
+  if (!whole || first >= last) memset(dq, 0, (size_t)head_bytes(t));
+  for (int64_t key = first; key < last; key += KEYS) {
+    block b = {.head = head, .key = key, .keys = least(KEYS, last - key)};
+    adjoint_keys(t, &b, dq, whole && key == first, scratch);
+  }
+}
+
+static void finish_heads(void *argument, int64_t first, int64_t last) { // adds the parts of dq
+  const task *t = argument;
+  int64_t size = t->queries * t->size;
+  for (int64_t head = first; head < last; head++) {
+    char *dq = part_sum(t, head, 0);
+    for (int64_t part = 1; part < t->parts; part++) {
+      const char *more = part_sum(t, head, part);
+      if (t->dtype == TD_FLOAT32) single_gain((float *)dq, (const float *)more, size, 1);
+      else twofold_gain((double *)dq, (const double *)more, size, 1);
+    }
+    scale_all(t, dq, size);
+  }
+}
+
+static void part_keys(task *t) {
+  t->parts = t->heads >= MANY ? 1 : least(PARTS, quotient(t->keys, KEYS));
+  if (t->parts < 1) t->parts = 1;
+  t->part = quotient(quotient(t->keys, t->parts), KEYS) * KEYS;
+  if (t->part) t->parts = quotient(t->keys, t->part);
+}
+
+// ---- shapes ----
+
+enum { CAUSAL, SCALE }; // arguments of both rows
+enum { MASK = 3 }; // input of attention
+enum { A_C = 3, A_LOGS, A_DELTAS, A_MASK }; // inputs of the adjoint
+
+static bool given(const td_meta *meta) { return meta->rank <= TD_RANK_MAX; }
+
+static int check_axes(td_infer *infer) {
+  const td_meta *q = &infer->in[0], *k = &infer->in[1], *v = &infer->in[2];
+  for (int i = 0; i < 3; i++)
+    if (infer->in[i].rank < 2)
+      return td_infer_fail(infer, TD_ERROR_SHAPE, "%s must be [..., length, size]; it has rank %d",
+                           infer->op->params[i].name, infer->in[i].rank);
+  int64_t size = q->shape[q->rank - 1], keys = k->shape[k->rank - 2];
+  if (size != k->shape[k->rank - 1])
+    return td_infer_fail(infer, TD_ERROR_SHAPE, "q and k must have one size: %lld and %lld", (long long)size,
+                         (long long)k->shape[k->rank - 1]);
+  if (keys != v->shape[v->rank - 2])
+    return td_infer_fail(infer, TD_ERROR_SHAPE, "k has %lld keys, v %lld values", (long long)keys,
+                         (long long)v->shape[v->rank - 2]);
+  if (!size) return td_infer_fail(infer, TD_ERROR_SHAPE, "q and k have size 0: there is nothing to compare");
+  return TD_OK;
+}
+
+// The heads' axes of q, k and v together.
+static int broadcast_heads(td_infer *infer, td_meta *heads) {
+  *heads = (td_meta){.rank = (uint8_t)(infer->in[0].rank - 2)};
+  memcpy(heads->shape, infer->in[0].shape, sizeof heads->shape);
+  for (int i = 1; i < 3; i++) {
+    const td_meta *in = &infer->in[i];
+    td_meta more = *heads;
+    int rank, axis;
+    if (!td_shape_broadcast(heads->rank, heads->shape, in->rank - 2, in->shape, &rank, more.shape, &axis))
+      return td_infer_fail(infer, TD_ERROR_SHAPE, "the axes before the last two of q, k and v don't broadcast");
+    more.rank = (uint8_t)rank;
+    *heads = more;
+  }
+  return TD_OK;
+}
+
+static int check_mask(td_infer *infer, const td_meta *m, const td_meta *heads) {
+  const td_meta *q = &infer->in[0], *k = &infer->in[1];
+  td_meta whole = *heads;
+  int rank, axis;
+  int64_t shape[TD_RANK_MAX];
+  if (!given(m)) return TD_OK;
+  if (m->dtype != TD_BOOL && !td_dtype_is_float(m->dtype)) {
+    int code = td_infer_fail(infer, TD_ERROR_DTYPE, "mask must be bool (True takes part) or floating (added), not %s",
+                             td_dtype_name(m->dtype));
+    td_error_hint(infer->context, "mask != 0 makes it bool");
+    return code;
+  }
+  whole.shape[whole.rank++] = q->shape[q->rank - 2];
+  whole.shape[whole.rank++] = k->shape[k->rank - 2];
+  if (td_shape_broadcast(whole.rank, whole.shape, m->rank, m->shape, &rank, shape, &axis) &&
+      td_shape_equal(rank, shape, whole.rank, whole.shape))
+    return TD_OK;
+  td_text text = {0};
+  td_shape_print(&text, m->rank, m->shape);
+  td_text_add(&text, " doesn't broadcast to ");
+  td_shape_print(&text, whole.rank, whole.shape);
+  int code = td_infer_fail(infer, TD_ERROR_SHAPE, "mask %s", text.data ? text.data : "");
+  td_text_clear(&text);
+  return code;
+}
+
+static int check_scale(td_infer *infer) {
+  const td_arg *scale = &infer->args[SCALE];
+  if (!scale->given || isfinite(scale->f)) return TD_OK;
+  return td_infer_fail(infer, TD_ERROR_VALUE, "scale must be finite, not %g", scale->f);
+}
+
+static int check_all(td_infer *infer, int mask, td_meta *heads) {
+  int code = check_axes(infer);
+  if (!code) code = check_scale(infer);
+  if (!code) code = broadcast_heads(infer, heads);
+  if (!code && heads->rank > TD_RANK_MAX - 2)
+    code = td_infer_fail(infer, TD_ERROR_SHAPE, "more axes than tensors can have");
+  return code ? code : check_mask(infer, &infer->in[mask], heads);
+}
+
+static uint8_t result_dtype(const td_infer *infer, int count) {
+  uint8_t dtype = infer->in[0].dtype;
+  for (int i = 1; i < count; i++) dtype = td_dtype_promote(dtype, infer->in[i].dtype);
+  return td_dtype_is_float(dtype) ? dtype : TD_FLOAT32;
+}
+
+static td_meta matrices(const td_meta *heads, uint8_t dtype, int64_t rows, int64_t columns) {
+  td_meta meta = *heads;
+  meta.dtype = dtype;
+  meta.shape[meta.rank++] = rows;
+  meta.shape[meta.rank++] = columns;
+  return meta;
+}
+
+static int attention_infer(td_infer *infer) {
+  const td_meta *q = &infer->in[0], *v = &infer->in[2];
+  td_meta heads;
+  int code = check_all(infer, MASK, &heads);
+  if (code) return code;
+  infer->out[0] = matrices(&heads, result_dtype(infer, 3), q->shape[q->rank - 2], v->shape[v->rank - 1]);
+  uint8_t wide = infer->out[0].dtype == TD_FLOAT64 ? TD_FLOAT64 : TD_FLOAT32;
+  infer->out[1] = matrices(&heads, wide, q->shape[q->rank - 2], 1);
+  infer->out[1].rank--;
+  return TD_OK;
+}
+
+static int adjoint_infer(td_infer *infer) {
+  const td_meta *q = &infer->in[0], *k = &infer->in[1], *v = &infer->in[2], *c = &infer->in[A_C];
+  td_meta heads;
+  int code = check_all(infer, A_MASK, &heads);
+  if (code) return code;
+  uint8_t dtype = result_dtype(infer, 4);
+  int64_t queries = q->shape[q->rank - 2], keys = k->shape[k->rank - 2], values = v->shape[v->rank - 1];
+  td_meta y = matrices(&heads, dtype, queries, values), row = y;
+  row.rank--;
+  for (int i = A_LOGS; i <= A_DELTAS; i++)
+    if (!td_shape_equal(row.rank, row.shape, infer->in[i].rank, infer->in[i].shape))
+      return td_infer_fail(infer, TD_ERROR_SHAPE, "%s must be one number a row", infer->op->params[i].name);
+  if (!td_shape_equal(y.rank, y.shape, c->rank, c->shape))
+    return td_infer_fail(infer, TD_ERROR_SHAPE, "c must have the shape of the result");
+  infer->out[0] = matrices(&heads, dtype, queries, q->shape[q->rank - 1]);
+  infer->out[1] = matrices(&heads, dtype, keys, q->shape[q->rank - 1]);
+  infer->out[2] = matrices(&heads, dtype, keys, values);
+  return TD_OK;
+}
+
+// ---- kernels ----
+
+static task task_of(const td_call *call) { // sizes alone
+  const td_view *q = &call->in[0], *k = &call->in[1], *v = &call->in[2], *out = &call->out[0];
+  task t = {.dtype = out->dtype, .rank = out->rank - 2, .heads = 1, .causal = call->args[CAUSAL].i};
+  for (int i = 0; i < t.rank; i++) t.heads *= t.shape[i] = out->shape[i];
+  t.queries = q->shape[q->rank - 2];
+  t.keys = k->shape[k->rank - 2];
+  t.size = q->shape[q->rank - 1];
+  t.values = v->shape[v->rank - 1];
+  t.scale = call->args[SCALE].given ? call->args[SCALE].f : 1 / sqrt((double)t.size);
+  return t;
+}
+
+static int task_open(const td_call *call, int mask, task *t) {
+  operand *const all[] = {&t->q, &t->k, &t->v};
+  int code = TD_OK;
+  for (int i = 0; i < 3 && !code; i++) code = operand_open(call, &call->in[i], t, all[i]);
+  if (!code && mask < call->in_count && call->in[mask].data) code = mask_open(call, &call->in[mask], t, &t->mask);
+  return code;
+}
+
+static int task_close(const td_call *call, task *t, int code) {
+  close_all(t);
+  if (!code && atomic_load(&t->failed)) code = td_error_memory(call->context, call->op->name, td_memory_failed());
+  return code;
+}
+
+static int64_t attention_workspace(const td_call *call) {
+  task t = task_of(call);
+  return td_items_scratch(call->context->pool, t.heads * blocks_each(&t), forward_scratch(&t));
+}
+
+static int attention_kernel(const td_call *call) {
+  task t = task_of(call);
+  int code = task_open(call, MASK, &t);
+  t.y = call->out[0].data;
+  t.logs_out = call->out[1].data;
+  if (!code)
+    td_items_run(call->context->pool, t.heads * blocks_each(&t), forward_scratch(&t), forward_item, &t,
+                 call->workspace);
+  return task_close(call, &t, code);
+}
+
+static int64_t sums_bytes(const task *t) { return quotient((t->parts - 1) * t->heads * head_bytes(t), 64) * 64; }
+
+static int64_t adjoint_workspace(const td_call *call) {
+  task t = task_of(call);
+  part_keys(&t);
+  return sums_bytes(&t) + td_items_scratch(call->context->pool, t.heads * t.parts, adjoint_scratch(&t));
+}
+
+static int adjoint_kernel(const td_call *call) {
+  task t = task_of(call);
+  td_flat logs = {0}, deltas = {0};
+  part_keys(&t);
+  int code = task_open(call, A_MASK, &t);
+  if (!code) code = operand_open(call, &call->in[A_C], &t, &t.c);
+  if (!code) code = td_flat_open(call, &call->in[A_LOGS], TD_FLOAT64, &logs);
+  if (!code) code = td_flat_open(call, &call->in[A_DELTAS], TD_FLOAT64, &deltas);
+  if (!code) {
+    t.logs = (const double *)logs.data;
+    t.deltas = (const double *)deltas.data;
+    t.dq = call->out[0].data;
+    t.dk = call->out[1].data;
+    t.dv = call->out[2].data;
+    t.sums = call->workspace;
+    char *scratch = t.sums + sums_bytes(&t);
+    td_items_run(call->context->pool, t.heads * t.parts, adjoint_scratch(&t), adjoint_item, &t, scratch);
+    td_ranges_run(call->context->pool, t.heads, t.queries * t.size * t.parts, finish_heads, &t);
+  }
+  td_flat_close(&logs);
+  td_flat_close(&deltas);
+  return task_close(call, &t, code);
+}
+
+// ---- the same by ops, whole: for derivatives of second order, and of masks ----
+
+typedef struct whole {
+  td_scope *s;
+  td_tensor *q, *k, *v, *c;
+  td_tensor *p, *slope; // probabilities; gradients of scores: p (c v^T - delta)
+  td_tensor *off; // c v^T - delta
+  double scale;
+} whole;
+
+static td_tensor *transposed(td_scope *s, td_tensor *t) { return td_swap_last(s, t); }
+static td_tensor *scaled(const whole *w, td_tensor *t) {
+  return td_multiply(w->s, t, td_scope_number(w->s, w->scale, t));
+}
+
+static td_tensor *as_column(td_scope *s, td_tensor *t, const td_tensor *like) { // [..., L] against [..., L, S]
+  td_arg axis = {.given = 1, .count = 1, .ints = {-1}};
+  return t && like ? td_cast(s, td_expand_axes(s, t, &axis, t->rank + 1), like->dtype) : NULL;
+}
+
+static td_tensor *masked(td_scope *s, td_tensor *scores, td_tensor *mask, bool causal) {
+  if (!scores) return NULL;
+  td_tensor *never = td_scope_number(s, -INFINITY, scores);
+  if (mask)
+    scores =
+        mask->dtype == TD_BOOL ? td_where(s, mask, scores, never) : td_add(s, scores, td_cast(s, mask, scores->dtype));
+  if (!causal || !scores) return scores;
+  int64_t rows = scores->shape[scores->rank - 2], columns = scores->shape[scores->rank - 1];
+  td_tensor *row = td_reshape(s, td_arange(s, rows), 2, (int64_t[]){rows, 1});
+  return td_where(s, td_greater(s, td_arange(s, columns), row), never, scores);
+}
+
+static whole whole_of(td_rule *rule) { // of the adjoint's inputs
+  td_scope *s = &rule->scope;
+  td_tensor *const *in = rule->in;
+  whole w = {.s = s, .q = in[0], .k = in[1], .v = in[2], .c = in[A_C]};
+  w.scale = rule->args[SCALE].given ? rule->args[SCALE].f : 1 / sqrt((double)w.q->shape[w.q->rank - 1]);
+  td_tensor *scores = scaled(&w, td_matmul(s, w.q, transposed(s, w.k)));
+  scores = masked(s, scores, rule->in_count > A_MASK ? in[A_MASK] : NULL, rule->args[CAUSAL].i);
+  w.p = td_exp(s, td_subtract(s, scores, as_column(s, in[A_LOGS], scores)));
+  w.off = td_subtract(s, td_matmul(s, w.c, transposed(s, w.v)), as_column(s, in[A_DELTAS], scores));
+  w.slope = td_multiply(s, w.p, w.off);
+  return w;
+}
+
+static td_tensor *plus(td_scope *s, td_tensor *sum, td_tensor *more) { return sum ? td_add(s, sum, more) : more; }
+
+static td_tensor *row_sums(td_scope *s, td_tensor *t) {
+  td_arg axis = {.given = 1, .count = 1, .ints = {-1}};
+  return td_sum(s, t, &axis, false);
+}
+
+// dq = scale slope k, dk = scale slope^T q, dv = p^T c, with cotangents uq, uk, uv: what reaches slope is scale (uq k^T +
+// q uk^T), what reaches p is off times it and c uv^T.
+static int adjoint_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  whole w = whole_of(rule);
+  td_tensor *uq = rule->cotangent[0], *uk = rule->cotangent[1], *uv = rule->cotangent[2], *to_slope = NULL,
+            *to_p = NULL;
+  if (uq) to_slope = td_matmul(s, uq, transposed(s, w.k));
+  if (uk) to_slope = plus(s, to_slope, td_matmul(s, w.q, transposed(s, uk)));
+  if (to_slope) to_slope = scaled(&w, to_slope);
+  if (to_slope) to_p = td_multiply(s, to_slope, w.off);
+  if (uv) to_p = plus(s, to_p, td_matmul(s, w.c, transposed(s, uv)));
+  if (!to_p) return TD_OK;
+  td_tensor *to_scores = td_multiply(s, to_p, w.p), *to_off = to_slope ? td_multiply(s, to_slope, w.p) : NULL;
+  if (rule->needs[0]) {
+    rule->din[0] = scaled(&w, td_matmul(s, to_scores, w.k));
+    if (uk) rule->din[0] = td_add(s, rule->din[0], scaled(&w, td_matmul(s, w.slope, uk)));
+  }
+  if (rule->needs[1]) {
+    rule->din[1] = scaled(&w, td_matmul(s, transposed(s, to_scores), w.q));
+    if (uq) rule->din[1] = td_add(s, rule->din[1], scaled(&w, td_matmul(s, transposed(s, w.slope), uq)));
+  }
+  if (rule->needs[2] && to_off) rule->din[2] = td_matmul(s, transposed(s, to_off), w.c);
+  if (rule->needs[A_C] && to_off) rule->din[A_C] = td_matmul(s, to_off, w.v);
+  if (rule->needs[A_C] && uv) rule->din[A_C] = plus(s, rule->din[A_C], td_matmul(s, w.p, uv));
+  if (rule->needs[A_LOGS]) rule->din[A_LOGS] = td_negative(s, row_sums(s, to_scores));
+  if (rule->needs[A_DELTAS] && to_off) rule->din[A_DELTAS] = td_negative(s, row_sums(s, to_off));
+  if (rule->in_count > A_MASK && rule->needs[A_MASK]) rule->din[A_MASK] = to_scores;
+  return TD_OK;
+}
+
+// ---- rows ----
+
+#define ARGUMENTS                                                                \
+  {.name = "is_causal", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(0)}, { \
+    .name = "scale", .kind = TD_PARAM_FLOAT                                      \
+  }
+#define MASK_PARAM \
+  { .name = "mask", .kind = TD_PARAM_TENSOR_OPTIONAL }
+
+static const td_op adjoint_op = {
+    .name = "attention_adjoint",
+    .params = {TD_TENSOR_PARAM("q"), TD_TENSOR_PARAM("k"), TD_TENSOR_PARAM("v"), TD_TENSOR_PARAM("c"),
+               TD_TENSOR_PARAM("logs"), TD_TENSOR_PARAM("deltas"), MASK_PARAM, ARGUMENTS},
+    .kind = TD_KIND_OPAQUE,
+    .flags = TD_HIDDEN,
+    .outputs = 3,
+    .infer = adjoint_infer,
+    .kernel = adjoint_kernel,
+    .workspace = adjoint_workspace,
+    .vjp = adjoint_vjp,
+    .saves = TD_SAVES_INPUTS,
+    .doc =
+        "Gradients of scaled_dot_product_attention in q, k and v for the cotangent c. With p = exp(scale q k^T + mask "
+        "- logs) and g = p (c v^T - deltas): scale g k, scale g^T q, p^T c.\nGradient: by matrix products.",
+    .samples = TD_SAMPLES{{"3,2; 4,2; 4,3; 3,3; 3; 3; none", NULL, 0.2, 1, NULL},
+                          {"2,3,2; 1,4,2; 4,1; 2,3,1; 2,3; 2,3; 3,4", "is_causal=True, scale=0.5", 0.2, 1, NULL},
+                          {"3,2; 4,2; 4,3; 3,3; 3; 3; 3,4", NULL, 0, 1,
+                           "float64; float64; float64; float64; float64; float64; bool"},
+                          TD_SAMPLES_END},
+};
+
+static int attention_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *c = rule->cotangent[0], *deltas = NULL, *made[TD_OUTPUT_MAX];
+  uint8_t wide = rule->out_meta[1].dtype;
+  if (c) deltas = row_sums(s, td_multiply(s, td_cast(s, c, wide), td_cast(s, rule->out[0], wide)));
+  else c = td_scope_filled(s, 0, &rule->out_meta[0]);
+  if (rule->cotangent[1])
+    deltas = deltas ? td_subtract(s, deltas, rule->cotangent[1]) : td_negative(s, rule->cotangent[1]);
+  td_tensor *mask = rule->in_count > MASK ? rule->in[MASK] : NULL;
+  td_tensor *in[] = {rule->in[0], rule->in[1], rule->in[2], c, rule->out[1], deltas, mask};
+  if (s->failed || !deltas || !c) return TD_OK;
+  if (td_op_apply(s->context, &adjoint_op, in, 7, rule->args, made)) {
+    s->failed = true;
+    return TD_OK;
+  }
+  for (int i = 0; i < 3; i++) {
+    td_tensor *t = td_scope_own(s, made[i]);
+    if (rule->needs[i]) rule->din[i] = t;
+  }
+  if (!mask || !rule->needs[MASK]) return TD_OK;
+  td_rule adjoint = *rule;
+  memcpy(adjoint.in, in, sizeof in);
+  adjoint.in_count = 7;
+  td_scope_open(&adjoint.scope, s->context);
+  td_tensor *slope = whole_of(&adjoint).slope;
+  if (slope) rule->din[MASK] = td_scope_own(s, td_tensor_ref(slope));
+  else s->failed = true;
+  td_scope_close(&adjoint.scope);
+  return TD_OK;
+}
+
+static const td_op attention = {
+    .name = "scaled_dot_product_attention",
+    .params = {TD_TENSOR_PARAM("q"), TD_TENSOR_PARAM("k"), TD_TENSOR_PARAM("v"), MASK_PARAM, ARGUMENTS},
+    .kind = TD_KIND_OPAQUE,
+    .outputs = 2,
+    .shown = 1,
+    .infer = attention_infer,
+    .kernel = attention_kernel,
+    .workspace = attention_workspace,
+    .vjp = attention_vjp,
+    .saves = TD_SAVES_INPUTS | TD_SAVES_OUTPUT,
+    .doc =
+        "softmax(scale * q @ k.T + mask) @ v for q [..., L, E], k [..., S, E], v [..., S, V]; the axes before the last "
+        "two broadcast.\n"
+        "mask [..., L, S]: bool, True takes part; or floating, added to the scores. is_causal lets row i see the keys "
+        "up to i. scale None is 1 / sqrt(E). A row that may see no key is 0, and so is its gradient. The scores are "
+        "never held whole.\n"
+        "Gradient: scores are computed again, block by block; that of a floating mask, and those of second order, "
+        "hold them whole.",
+    .example = "scaled_dot_product_attention(ones((1, 2)), ones((2, 2)), tensor([[1.], [3.]])).item()  # 2.0",
+    .source = "Vaswani et al., 2017; Dao et al., FlashAttention, 2022",
+    .samples = TD_SAMPLES{{"3,2; 4,2; 4,3; none", NULL, -1, 1, NULL},
+                          {"2,2,3,2; 2,2,3,2; 2,2,3,2; none", "is_causal=True", -1, 1, NULL},
+                          {"2,3,2; 4,2; 1,4,1; 3,4", "scale=0.7", -1, 1, NULL},
+                          {"2,3,2; 2,4,2; 2,4,2; 2,1,4", NULL, -1, 1, "float64; float64; float64; bool"},
+                          {"4,2; 2,2; 2,3; 2", "is_causal=True", -1, 1, NULL},
+                          {"2,2; 3,2; 3,2; 2,1", NULL, -1, 1, "float64; float64; float64; bool"},
+                          {"0,3,2; 0,4,2; 0,4,3; none", NULL, -1, 1, NULL},
+                          TD_SAMPLES_END},
+};
+
+const td_op *const td_family_attention[] = {&attention, &adjoint_op, NULL};

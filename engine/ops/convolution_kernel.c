@@ -1,0 +1,511 @@
+// How convolutions are computed: as products of weights and columns (gather_columns.h), block by block.
+//  1. A block is a stretch of one image's results, or several whole images, whose columns fit the inner cache. Blocks
+//     are cut by sizes alone and share nothing, so any thread may take any of them.
+//  2. Groups with few results a column (depthwise ones) are summed line by line instead, without columns.
+//  3. Weights are a sum over blocks. Pieces of it own some channels, or some images; those of images are added in
+//     order.
+#include <string.h>
+
+#include "engine/device/cpu/blas.h"
+#include "engine/device/cpu/clones.h"
+#include "engine/ops/gather_columns.h"
+
+enum {
+  COLUMN_ELEMENTS = 1 << 18, // of a block
+  BLOCKS = 16, // at least, where there is enough to do
+  LEAST_COLUMNS = 128, // of a block, where there are so many
+  FEW = 4, // below so many rows lines are summed
+  PIECES = 8, // of a sum over images and channels
+  LEAST_ROWS = 64, // of columns in a piece of weights
+};
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t quotient(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t product_of(const int64_t n[3]) { return n[0] * n[1] * n[2]; }
+
+// ---- blocks ----
+
+typedef struct blocks {
+  int64_t count, each, images, columns; // count = quotient(images in all, images) * each
+} blocks;
+
+static blocks blocks_of(const td_columns *c, int64_t depth) {
+  int64_t columns = most(COLUMN_ELEMENTS / most(depth, 1), 32), results = most(c->results, 1);
+  int64_t share = quotient(c->images * c->groups * results, BLOCKS);
+  columns = least(columns, most(share, LEAST_COLUMNS));
+  blocks b = {.each = 1, .images = 1, .columns = results};
+  if (columns >= results) b.images = least(columns / results, most(c->images, 1));
+  else {
+    b.each = quotient(results, columns);
+    b.columns = quotient(results, b.each);
+  }
+  b.count = quotient(c->images, b.images) * b.each;
+  return b;
+}
+
+static td_columns_part part_of(const td_columns *c, const blocks *b, int64_t block) {
+  td_columns_part part = {.channels = c->channels, .image = block / b->each * b->images};
+  part.first = block % b->each * b->columns;
+  part.count = least(b->columns, c->results - part.first);
+  part.images = least(b->images, c->images - part.image);
+  return part;
+}
+
+// ---- products ----
+
+typedef struct task {
+  td_columns c;
+  blocks b;
+  int64_t rows, depth, lines_each; // channels of the result in a group; channels * taps; lines of an item, where summed
+  int64_t result_plane;
+  const char *weights, *bias; // groups x rows x depth
+  char *out;
+  atomic_bool failed;
+} task;
+
+static bool scattered(const task *t, const td_columns_part *part) { // results aren't rows of the output
+  for (int i = 0; i < 3; i++)
+    if (t->c.axes[i].result_step != 1) return true;
+  return part->images > 1;
+}
+
+static char *result_at(const task *t, int64_t image, int64_t group, int64_t row) {
+  return t->out + ((image * t->c.groups + group) * t->rows + row) * t->result_plane * td_dtype_bytes(t->c.dtype);
+}
+
+#define PLACING(T, name)                                                                                      \
+  /* count results from first on, put to their places in the plane */                                         \
+  TD_CLONES static void name##_place(const td_columns *c, int64_t first, int64_t count, const T *from, T add, \
+                                     T *plane) {                                                              \
+    const td_tap_axis *d = &c->axes[0], *h = &c->axes[1], *w = &c->axes[2];                                   \
+    while (count > 0) {                                                                                       \
+      int64_t line = first / w->results, within = first % w->results, n = least(w->results - within, count);  \
+      int64_t to_d = d->result_first + line / h->results * d->result_step;                                    \
+      int64_t to_h = h->result_first + line % h->results * h->result_step, step = w->result_step;             \
+      T *to = plane + (to_d * h->width + to_h) * w->width + w->result_first + within * step;                  \
+      for (int64_t j = 0; j < n; j++) to[j * step] = from[j] + add;                                           \
+      from += n;                                                                                              \
+      first += n;                                                                                             \
+      count -= n;                                                                                             \
+    }                                                                                                         \
+  }                                                                                                           \
+  TD_CLONES static void name##_shift(T *line, int64_t count, T add) {                                         \
+    for (int64_t j = 0; j < count; j++) line[j] += add;                                                       \
+  }                                                                                                           \
+  TD_CLONES static void name##_add(T *restrict sum, const T *restrict more, int64_t count) {                  \
+    for (int64_t j = 0; j < count; j++) sum[j] += more[j];                                                    \
+  }                                                                                                           \
+  TD_CLONES static void name##_add_scaled(T *restrict sum, const T *restrict x, int64_t step, int64_t count,  \
+                                          T factor) {                                                         \
+    if (step == 1)                                                                                            \
+      for (int64_t j = 0; j < count; j++) sum[j] += factor * x[j];                                            \
+    else                                                                                                      \
+      for (int64_t j = 0; j < count; j++) sum[j] += factor * x[j * step];                                     \
+  }                                                                                                           \
+  TD_CLONES static T name##_dot(const T *x, int64_t step, const T *y, int64_t count) {                        \
+    enum { LANES = 16 };                                                                                      \
+    T sums[LANES] = {0}, sum = 0;                                                                             \
+    int64_t j = 0;                                                                                            \
+    if (step == 1)                                                                                            \
+      for (; j + LANES <= count; j += LANES)                                                                  \
+        for (int l = 0; l < LANES; l++) sums[l] += x[j + l] * y[j + l];                                       \
+    for (; j < count; j++) sum += x[j * step] * y[j];                                                         \
+    for (int l = 0; l < LANES; l++) sum += sums[l];                                                           \
+    return sum;                                                                                               \
+  }
+PLACING(float, single)
+PLACING(double, twofold)
+
+static void product_place(const task *t, const td_columns_part *part, int64_t row, int64_t image, const char *from,
+                          char *plane) {
+  int64_t channel = part->group * t->rows + row, at = row * part->images * part->count + image * part->count;
+  if (t->c.dtype == TD_FLOAT32)
+    single_place(&t->c, part->first, part->count, (const float *)from + at,
+                 t->bias ? ((const float *)t->bias)[channel] : 0, (float *)plane);
+  else
+    twofold_place(&t->c, part->first, part->count, (const double *)from + at,
+                  t->bias ? ((const double *)t->bias)[channel] : 0, (double *)plane);
+}
+
+static void product_shift(const task *t, const td_columns_part *part, int64_t row, char *line) {
+  int64_t channel = part->group * t->rows + row;
+  if (!t->bias) return;
+  if (t->c.dtype == TD_FLOAT32) single_shift((float *)line, part->count, ((const float *)t->bias)[channel]);
+  else twofold_shift((double *)line, part->count, ((const double *)t->bias)[channel]);
+}
+
+static void product_item(void *argument, int64_t item, void *scratch) {
+  task *t = argument;
+  int64_t bytes = td_dtype_bytes(t->c.dtype);
+  td_columns_part part = part_of(&t->c, &t->b, item % t->b.count);
+  part.group = item / t->b.count;
+  int64_t width = part.images * part.count;
+  bool apart = scattered(t, &part), plain = !apart && td_columns_plain(&t->c);
+  char *columns = scratch, *result = columns + t->depth * t->b.images * t->b.columns * bytes;
+  td_gemm_job job = {.m = t->rows, .n = width, .k = t->depth, .lda = t->depth, .ldb = width, .ldc = width};
+  job.a = t->weights + part.group * t->rows * t->depth * bytes;
+  job.b = columns;
+  job.c = result;
+  if (!apart) {
+    job.c = result_at(t, part.image, part.group, 0) + part.first * bytes;
+    job.ldc = t->result_plane;
+  }
+  if (plain) {
+    job.b = t->c.source + ((part.image * t->c.groups + part.group) * t->c.channels * t->c.plane + part.first) * bytes;
+    job.ldb = t->c.plane;
+  } else td_columns_fill(&t->c, &part, columns);
+  if (!td_gemm_single(t->c.dtype, &job)) {
+    atomic_store(&t->failed, true);
+    return;
+  }
+  for (int64_t row = 0; row < t->rows; row++) {
+    if (!apart) product_shift(t, &part, row, (char *)job.c + row * job.ldc * bytes);
+    for (int64_t i = 0; i < part.images && apart; i++)
+      product_place(t, &part, row, i, result, result_at(t, part.image + i, part.group, row));
+  }
+}
+
+static int64_t product_scratch(const task *t) {
+  return (t->depth + t->rows) * t->b.images * t->b.columns * td_dtype_bytes(t->c.dtype);
+}
+
+// ---- sums of lines ----
+
+// One line of results: weights are those of its channel.
+#define SUMMING(T, name)                                                                                    \
+  static void name##_line(const task *t, int64_t image, int64_t group, int64_t row, int64_t line, T *sum) { \
+    const td_columns *c = &t->c;                                                                            \
+    const td_tap_axis *d = &c->axes[0], *h = &c->axes[1], *w = &c->axes[2];                                 \
+    const T *weight = (const T *)t->weights + (group * t->rows + row) * t->depth;                           \
+    const T *plane = (const T *)c->source + (image * c->groups + group) * c->channels * c->plane;           \
+    for (int64_t j = 0; j < w->results; j++) sum[j] = 0;                                                    \
+    for (int64_t n = 0; n < c->channels; n++, plane += c->plane)                                            \
+      for (int64_t a = 0; a < d->taps; a++)                                                                 \
+        for (int64_t b = 0; b < h->taps; b++, weight += w->taps) {                                          \
+          int64_t in_d = d->origin + a * d->slope + line / h->results * d->step;                            \
+          int64_t in_h = h->origin + b * h->slope + line % h->results * h->step;                            \
+          if (in_d < 0 || in_d >= d->source || in_h < 0 || in_h >= h->source) continue;                     \
+          const T *from = plane + (in_d * h->source + in_h) * w->source;                                    \
+          for (int64_t m = 0; m < w->taps; m++) {                                                           \
+            int64_t low, high, start = w->origin + m * w->slope;                                            \
+            td_tap_range(w, m, 0, w->results, &low, &high);                                                 \
+            if (low < high)                                                                                 \
+              name##_add_scaled(sum + low, from + start + low * w->step, w->step, high - low, weight[m]);   \
+          }                                                                                                 \
+        }                                                                                                   \
+    T add = t->bias ? ((const T *)t->bias)[group * t->rows + row] : 0;                                      \
+    name##_place(c, line * w->results, w->results, sum, add, (T *)result_at(t, image, group, row));         \
+  }
+SUMMING(float, single)
+SUMMING(double, twofold)
+
+static int64_t line_count(const td_columns *c) { return c->axes[0].results * c->axes[1].results; }
+
+static void summed_item(void *argument, int64_t item, void *scratch) {
+  const task *t = argument;
+  int64_t lines = line_count(&t->c), each = quotient(lines, t->lines_each), plane = item / each;
+  int64_t first = item % each * t->lines_each, last = least(first + t->lines_each, lines);
+  int64_t row = plane % t->rows, group = plane / t->rows % t->c.groups, image = plane / t->rows / t->c.groups;
+  for (int64_t line = first; line < last; line++) {
+    if (t->c.dtype == TD_FLOAT32) single_line(t, image, group, row, line, scratch);
+    else twofold_line(t, image, group, row, line, scratch);
+  }
+}
+
+// ---- the two maps that give results ----
+
+typedef struct plan { // how a task is cut
+  int64_t items, scratch;
+  bool summed;
+} plan;
+
+static plan plan_of(task *t) {
+  td_columns *c = &t->c;
+  plan p = {.summed = t->rows < FEW || !t->depth};
+  if (!p.summed) {
+    t->b = blocks_of(c, t->depth);
+    p.items = t->b.count * c->groups;
+    p.scratch = product_scratch(t);
+  } else {
+    t->lines_each = most(1, (1 << 15) / most(1, c->axes[2].results * most(1, t->depth)));
+    p.items = c->images * c->groups * t->rows * quotient(line_count(c), t->lines_each);
+    p.scratch = c->axes[2].results * td_dtype_bytes(c->dtype);
+  }
+  if (!c->images || !c->groups || !c->results || !t->rows) p.items = 0;
+  return p;
+}
+
+static bool task_run(td_pool *pool, task *t, void *workspace) {
+  plan p = plan_of(t);
+  td_items_run(pool, p.items, p.scratch, p.summed ? summed_item : product_item, t, workspace);
+  return !atomic_load(&t->failed);
+}
+
+static void task_open(const td_convolution *v, bool adjoint, const int64_t phase[3], task *t) {
+  *t = (task){.rows = adjoint ? v->inputs : v->outputs, .result_plane = product_of(adjoint ? v->in : v->out)};
+  if (adjoint) td_columns_adjoint(v, NULL, phase, &t->c);
+  else td_columns_forward(v, NULL, &t->c);
+  t->depth = t->c.channels * t->c.taps;
+}
+
+// Phases of the adjoint, in all: those past the end of x have no result.
+static void phase_counts(const td_convolution *v, bool adjoint, int64_t counts[3]) {
+  for (int i = 0; i < 3; i++) counts[i] = adjoint ? least(v->stride[i], v->in[i]) : 1;
+}
+
+static void phase_at(const int64_t counts[3], int64_t index, int64_t phase[3]) {
+  for (int i = 3; i-- > 0; index /= counts[i]) phase[i] = index % counts[i];
+}
+
+static int64_t turned_bytes(const td_convolution *v) { // the adjoint's weights, one phase at a time
+  return v->groups * v->inputs * v->outputs * product_of(v->kernel) * td_dtype_bytes(v->dtype);
+}
+
+int64_t td_convolution_workspace(const td_pool *pool, const td_convolution *v, bool adjoint) {
+  int64_t counts[3], phase[3], bytes = 0;
+  phase_counts(v, adjoint, counts);
+  for (int64_t i = 0; i < product_of(counts); i++) {
+    task t;
+    phase_at(counts, i, phase);
+    task_open(v, adjoint, phase, &t);
+    plan p = plan_of(&t);
+    bytes = most(bytes, td_items_scratch(pool, p.items, p.scratch));
+  }
+  return bytes + (adjoint ? turned_bytes(v) + 64 : 0);
+}
+
+// ---- the adjoint's weights: groups x inputs x (outputs, taps of the phase) ----
+
+typedef struct turning {
+  const td_convolution *v;
+  const td_columns *c;
+  const char *weights;
+  char *out;
+} turning;
+
+#define TURNING(T, name)                                                                                         \
+  static void name##_turn(const turning *w, int64_t row) {                                                       \
+    const td_convolution *v = w->v;                                                                              \
+    const td_tap_axis *d = &w->c->axes[0], *h = &w->c->axes[1], *x = &w->c->axes[2];                             \
+    int64_t group = row / v->inputs, input = row % v->inputs, taps = v->kernel[0] * v->kernel[1] * v->kernel[2]; \
+    T *out = (T *)w->out + row * v->outputs * w->c->taps;                                                        \
+    for (int64_t o = 0; o < v->outputs; o++) {                                                                   \
+      const T *from = (const T *)w->weights + ((group * v->outputs + o) * v->inputs + input) * taps;             \
+      for (int64_t a = 0; a < d->taps; a++)                                                                      \
+        for (int64_t b = 0; b < h->taps; b++)                                                                    \
+          for (int64_t m = 0; m < x->taps; m++)                                                                  \
+            *out++ = from[((d->tap_first + a * d->tap_step) * v->kernel[1] + h->tap_first + b * h->tap_step) *   \
+                              v->kernel[2] +                                                                     \
+                          x->tap_first + m * x->tap_step];                                                       \
+    }                                                                                                            \
+  }
+TURNING(float, single)
+TURNING(double, twofold)
+
+static void turn_rows(void *argument, int64_t first, int64_t last) {
+  const turning *w = argument;
+  for (int64_t row = first; row < last; row++) {
+    if (w->c->dtype == TD_FLOAT32) single_turn(w, row);
+    else twofold_turn(w, row);
+  }
+}
+
+bool td_convolution_run(td_pool *pool, const td_convolution *v, bool adjoint, const char *source, const char *weights,
+                        const char *bias, char *out, void *workspace) {
+  int64_t counts[3], phase[3];
+  char *turned = workspace, *scratch = turned + (adjoint ? quotient(turned_bytes(v), 64) * 64 : 0);
+  phase_counts(v, adjoint, counts);
+  for (int64_t i = 0; i < product_of(counts); i++) {
+    task t;
+    phase_at(counts, i, phase);
+    task_open(v, adjoint, phase, &t);
+    t.c.source = source;
+    t.weights = adjoint ? turned : weights;
+    t.bias = bias;
+    t.out = out;
+    turning w = {v, &t.c, weights, turned};
+    if (adjoint) td_ranges_run(pool, v->groups * v->inputs, v->outputs * t.c.taps * 2, turn_rows, &w);
+    if (!task_run(pool, &t, scratch)) return false;
+  }
+  return true;
+}
+
+// ---- weights ----
+
+typedef struct weight_task {
+  td_columns c; // of x
+  blocks b; // of an image piece's images
+  int64_t outputs, rows; // of dw in a group; channels * taps
+  int64_t channels, channel_pieces, images, image_pieces; // of a piece; how many there are
+  const char *y;
+  char *out, *sums; // of the first image piece; of the others
+  atomic_bool failed;
+} weight_task;
+
+static void weight_open(const td_convolution *v, weight_task *t) {
+  *t = (weight_task){.outputs = v->outputs};
+  td_columns_forward(v, NULL, &t->c);
+  t->rows = t->c.channels * t->c.taps;
+  t->channels = least(most(1, quotient(LEAST_ROWS, most(1, t->c.taps))), most(1, t->c.channels));
+  t->channel_pieces = quotient(t->c.channels, t->channels);
+  int64_t pieces = most(1, v->groups * t->channel_pieces);
+  t->image_pieces = least(quotient(PIECES, pieces), most(1, v->images));
+  t->images = quotient(v->images, t->image_pieces);
+  if (t->images) t->image_pieces = quotient(v->images, t->images);
+  td_columns some = t->c;
+  some.images = t->images;
+  t->b = blocks_of(&some, t->channels * t->c.taps + t->outputs);
+}
+
+static int64_t weight_size(const weight_task *t) { return t->c.groups * t->outputs * t->rows; }
+static bool weight_summed(const weight_task *t) { return t->outputs < FEW; }
+static int64_t weight_pieces(const weight_task *t) {
+  return weight_size(t) ? t->c.groups * t->channel_pieces * t->image_pieces : 0;
+}
+
+static int64_t weight_scratch(const weight_task *t) {
+  int64_t width = t->b.images * t->b.columns, rows = t->channels * t->c.taps;
+  if (weight_summed(t)) return 0;
+  return ((rows + t->outputs) * width + t->outputs * rows) * td_dtype_bytes(t->c.dtype);
+}
+
+static int64_t weight_sums(const weight_task *t) { // bytes
+  return quotient((t->image_pieces - 1) * weight_size(t) * td_dtype_bytes(t->c.dtype), 64) * 64;
+}
+
+int64_t td_convolution_weight_workspace(const td_pool *pool, const td_convolution *v) {
+  weight_task t;
+  weight_open(v, &t);
+  return weight_sums(&t) + td_items_scratch(pool, weight_pieces(&t), weight_scratch(&t));
+}
+
+typedef struct weight_piece {
+  td_columns_part part; // group, channels, and images of all of its blocks
+  char *out; // row 0, its first column
+} weight_piece;
+
+static weight_piece piece_of(const weight_task *t, int64_t item) {
+  int64_t group = item % t->c.groups, channels = item / t->c.groups % t->channel_pieces;
+  int64_t images = item / t->c.groups / t->channel_pieces, bytes = td_dtype_bytes(t->c.dtype);
+  weight_piece p = {.part = {.group = group, .channel = channels * t->channels, .image = images * t->images}};
+  p.part.channels = least(t->channels, t->c.channels - p.part.channel);
+  p.part.images = least(t->images, t->c.images - p.part.image);
+  p.out = images ? t->sums + (images - 1) * weight_size(t) * bytes : t->out;
+  p.out += (group * t->outputs * t->rows + p.part.channel * t->c.taps) * bytes;
+  return p;
+}
+
+static const char *y_plane(const weight_task *t, int64_t image, int64_t group, int64_t row) {
+  return t->y + ((image * t->c.groups + group) * t->outputs + row) * t->c.results * td_dtype_bytes(t->c.dtype);
+}
+
+// y of a block: as it lies, or copied behind each other where it is of several images.
+static const char *weight_y(const weight_task *t, const td_columns_part *part, char *copy, int64_t *pitch) {
+  int64_t bytes = td_dtype_bytes(t->c.dtype), run = part->count * bytes;
+  *pitch = t->c.results;
+  if (part->images == 1) return y_plane(t, part->image, part->group, 0) + part->first * bytes;
+  *pitch = part->images * part->count;
+  for (int64_t row = 0; row < t->outputs; row++)
+    for (int64_t i = 0; i < part->images; i++)
+      memcpy(copy + (row * part->images + i) * run, y_plane(t, part->image + i, part->group, row), (size_t)run);
+  return copy;
+}
+
+static void add_line(uint8_t dtype, char *sum, const char *more, int64_t count) {
+  if (dtype == TD_FLOAT32) single_add((float *)sum, (const float *)more, count);
+  else twofold_add((double *)sum, (const double *)more, count);
+}
+
+static void weight_block(weight_task *t, const weight_piece *p, int64_t block, char *scratch) {
+  int64_t bytes = td_dtype_bytes(t->c.dtype), rows = p->part.channels * t->c.taps, width = t->b.images * t->b.columns;
+  td_columns some = t->c;
+  some.images = p->part.images;
+  td_columns_part part = part_of(&some, &t->b, block);
+  part.group = p->part.group;
+  part.channel = p->part.channel;
+  part.channels = p->part.channels;
+  part.image += p->part.image;
+  char *columns = scratch, *copy = columns + rows * width * bytes, *product = copy + t->outputs * width * bytes;
+  td_gemm_job job = {.b_transposed = true, .m = t->outputs, .n = rows, .k = part.images * part.count, .b = columns};
+  job.ldb = job.k;
+  job.a = weight_y(t, &part, copy, &job.lda);
+  job.c = block ? product : p->out;
+  job.ldc = block ? rows : t->rows;
+  td_columns_fill(&t->c, &part, columns);
+  if (!td_gemm_single(t->c.dtype, &job)) atomic_store(&t->failed, true);
+  for (int64_t row = 0; row < t->outputs && block; row++)
+    add_line(t->c.dtype, p->out + row * t->rows * bytes, product + row * rows * bytes, rows);
+}
+
+// The number of tap (a, b, m) for one channel of x and one of y, of all images of a piece.
+#define DOTTING(T, name)                                                                                       \
+  static T name##_tap(const weight_task *t, const td_columns_part *p, int64_t channel, int64_t row,            \
+                      const int64_t tap[3]) {                                                                  \
+    const td_columns *c = &t->c;                                                                               \
+    const td_tap_axis *d = &c->axes[0], *h = &c->axes[1], *w = &c->axes[2];                                    \
+    int64_t low, high, start = w->origin + tap[2] * w->slope;                                                  \
+    double sum = 0;                                                                                            \
+    td_tap_range(w, tap[2], 0, w->results, &low, &high);                                                       \
+    for (int64_t i = p->image; i < p->image + p->images && low < high; i++) {                                  \
+      const T *x =                                                                                             \
+          (const T *)c->source + ((i * c->groups + p->group) * c->channels + p->channel + channel) * c->plane; \
+      const T *y = (const T *)y_plane(t, i, p->group, row);                                                    \
+      for (int64_t line = 0; line < d->results * h->results; line++) {                                         \
+        int64_t in_d = d->origin + tap[0] * d->slope + line / h->results * d->step;                            \
+        int64_t in_h = h->origin + tap[1] * h->slope + line % h->results * h->step;                            \
+        if (in_d < 0 || in_d >= d->source || in_h < 0 || in_h >= h->source) continue;                          \
+        const T *from = x + (in_d * h->source + in_h) * w->source + start + low * w->step;                     \
+        sum += (double)name##_dot(from, w->step, y + line * w->results + low, high - low);                     \
+      }                                                                                                        \
+    }                                                                                                          \
+    return (T)sum;                                                                                             \
+  }
+DOTTING(float, single)
+DOTTING(double, twofold)
+
+static void weight_dots(const weight_task *t, const weight_piece *p) {
+  const td_tap_axis *axes = t->c.axes;
+  for (int64_t row = 0; row < t->outputs; row++)
+    for (int64_t k = 0; k < p->part.channels * t->c.taps; k++) {
+      int64_t m = k % t->c.taps, at = row * t->rows + k;
+      int64_t tap[3] = {m / (axes[1].taps * axes[2].taps), m / axes[2].taps % axes[1].taps, m % axes[2].taps};
+      if (t->c.dtype == TD_FLOAT32) ((float *)p->out)[at] = single_tap(t, &p->part, k / t->c.taps, row, tap);
+      else ((double *)p->out)[at] = twofold_tap(t, &p->part, k / t->c.taps, row, tap);
+    }
+}
+
+static void weight_item(void *argument, int64_t item, void *scratch) {
+  weight_task *t = argument;
+  weight_piece p = piece_of(t, item);
+  if (weight_summed(t)) {
+    weight_dots(t, &p);
+    return;
+  }
+  int64_t count = quotient(p.part.images, t->b.images) * t->b.each;
+  for (int64_t block = 0; block < count; block++) weight_block(t, &p, block, scratch);
+}
+
+static void weight_totals(void *argument, int64_t first, int64_t last) {
+  const weight_task *t = argument;
+  int64_t bytes = td_dtype_bytes(t->c.dtype), size = weight_size(t);
+  for (int64_t i = 0; i + 1 < t->image_pieces; i++)
+    add_line(t->c.dtype, t->out + first * bytes, t->sums + (i * size + first) * bytes, last - first);
+}
+
+bool td_convolution_weight_run(td_pool *pool, const td_convolution *v, const char *x, const char *y, char *weights,
+                               void *workspace) {
+  weight_task t;
+  weight_open(v, &t);
+  t.c.source = x;
+  t.y = y;
+  t.out = weights;
+  t.sums = workspace;
+  if (!v->images || !t.c.results) memset(weights, 0, (size_t)(weight_size(&t) * td_dtype_bytes(v->dtype)));
+  else {
+    char *scratch = t.sums + weight_sums(&t);
+    td_items_run(pool, weight_pieces(&t), weight_scratch(&t), weight_item, &t, scratch);
+    if (t.image_pieces > 1) td_ranges_run(pool, weight_size(&t), t.image_pieces, weight_totals, &t);
+  }
+  return !atomic_load(&t.failed);
+}
