@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/base/memory.h"
 #include "engine/device/cpu/blas.h"
 #include "engine/device/cpu/clones.h"
 #include "engine/ops/families.h"
@@ -51,7 +50,6 @@ typedef struct task {
   const double *deltas;
   int64_t parts, part; // of the keys: how many, and keys of one
   char *sums; // dq of all parts but the first
-  atomic_bool failed;
 } task;
 
 static int operand_open(const td_call *call, const td_view *view, const task *t, operand *o) {
@@ -110,19 +108,28 @@ static void close_all(task *t) {
   td_flat_close(&t->mask.flat);
 }
 
-static void multiply(task *t, td_gemm_job job) {
-  if (!job.k) {
+static int64_t query_rows(const task *t) { return least(QUERIES, t->queries); }
+static int64_t key_rows(const task *t) { return least(KEYS, t->keys); }
+
+// Room that the products of one block need; the largest one fits.
+static int64_t product_bytes(const task *t) {
+  int64_t widest = t->size > t->values ? t->size : t->values;
+  int64_t side = query_rows(t) > key_rows(t) ? query_rows(t) : key_rows(t), longest = widest > side ? widest : side;
+  return td_gemm_single_bytes(t->dtype, side, longest, longest);
+}
+
+static void multiply(const task *t, td_gemm_job job, void *blocks) {
+  if (job.k) td_gemm_single(t->dtype, &job, blocks);
+  else
     for (int64_t i = 0; i < job.m; i++)
       memset((char *)job.c + i * job.ldc * td_dtype_bytes(t->dtype), 0, (size_t)(job.n * td_dtype_bytes(t->dtype)));
-    return;
-  }
-  if (!td_gemm_single(t->dtype, &job)) atomic_store(&t->failed, true);
 }
 
 // ---- scores ----
 
 typedef struct block { // rows of one head, and keys that pass by
   int64_t head, row, rows, key, keys;
+  void *room; // for products
 } block;
 
 // How many of a block's keys row i may see.
@@ -196,17 +203,19 @@ static int64_t seen(const task *t, const block *b, int64_t i) {
 SCORES(float, single)
 SCORES(double, twofold)
 
-static void scores_of(task *t, const block *b, void *scores) {
-  multiply(t, (td_gemm_job){.b_transposed = true,
-                            .m = b->rows,
-                            .n = b->keys,
-                            .k = t->size,
-                            .a = rows_of(t, &t->q, b->head, b->row),
-                            .lda = t->q.row,
-                            .b = rows_of(t, &t->k, b->head, b->key),
-                            .ldb = t->k.row,
-                            .c = scores,
-                            .ldc = b->keys});
+static void scores_of(const task *t, const block *b, void *scores) {
+  multiply(t,
+           (td_gemm_job){.b_transposed = true,
+                         .m = b->rows,
+                         .n = b->keys,
+                         .k = t->size,
+                         .a = rows_of(t, &t->q, b->head, b->row),
+                         .lda = t->q.row,
+                         .b = rows_of(t, &t->k, b->head, b->key),
+                         .ldb = t->k.row,
+                         .c = scores,
+                         .ldc = b->keys},
+           b->room);
   if (t->dtype == TD_FLOAT32) single_adapt(t, b, scores);
   else twofold_adapt(t, b, scores);
 }
@@ -219,18 +228,15 @@ static bool next_keys(const task *t, block *b) { // the first block: keys 0. Fal
 
 // ---- forward ----
 
-static int64_t query_rows(const task *t) { return least(QUERIES, t->queries); }
-static int64_t key_rows(const task *t) { return least(KEYS, t->keys); }
-
-static int64_t forward_scratch(const task *t) { // scores, product, shares, largest, total
+static int64_t forward_scratch(const task *t) { // room for products, largest, total, shares, scores, product
   int64_t bytes = td_dtype_bytes(t->dtype), rows = query_rows(t);
-  return rows * ((key_rows(t) + t->values + 1) * bytes + 2 * (int64_t)sizeof(double)) + 64;
+  return rows * ((key_rows(t) + t->values + 1) * bytes + 2 * (int64_t)sizeof(double)) + 64 + product_bytes(t);
 }
 
 static int64_t blocks_each(const task *t) { return quotient(t->queries, QUERIES); }
 
 #define FORWARD(T, name)                                                                                  \
-  static void name##_block(task *t, block *b, double *largest, double *total, T *shares) {                \
+  static void name##_block(const task *t, block *b, double *largest, double *total, T *shares) {          \
     T *scores = shares + b->rows, *product = scores + b->rows * key_rows(t);                              \
     T *y = (T *)t->y + (b->head * t->queries + b->row) * t->values;                                       \
     memset(y, 0, (size_t)(b->rows * t->values) * sizeof *y);                                              \
@@ -241,15 +247,17 @@ static int64_t blocks_each(const task *t) { return quotient(t->queries, QUERIES)
     while (next_keys(t, b)) {                                                                             \
       scores_of(t, b, scores);                                                                            \
       name##_pass(b, scores, largest, total, shares);                                                     \
-      multiply(t, (td_gemm_job){.m = b->rows,                                                             \
-                                .n = t->values,                                                           \
-                                .k = b->keys,                                                             \
-                                .a = scores,                                                              \
-                                .lda = b->keys,                                                           \
-                                .b = rows_of(t, &t->v, b->head, b->key),                                  \
-                                .ldb = t->v.row,                                                          \
-                                .c = product,                                                             \
-                                .ldc = t->values});                                                       \
+      multiply(t,                                                                                         \
+               (td_gemm_job){.m = b->rows,                                                                \
+                             .n = t->values,                                                              \
+                             .k = b->keys,                                                                \
+                             .a = scores,                                                                 \
+                             .lda = b->keys,                                                              \
+                             .b = rows_of(t, &t->v, b->head, b->key),                                     \
+                             .ldb = t->v.row,                                                             \
+                             .c = product,                                                                \
+                             .ldc = t->values},                                                           \
+               b->room);                                                                                  \
       for (int64_t i = 0; i < b->rows; i++)                                                               \
         name##_gain(y + i * t->values, product + i * t->values, t->values, shares[i]);                    \
     }                                                                                                     \
@@ -263,30 +271,31 @@ FORWARD(float, single)
 FORWARD(double, twofold)
 
 static void forward_item(void *argument, int64_t item, void *scratch) {
-  task *t = argument;
+  const task *t = argument;
   block b = {.head = item / blocks_each(t), .row = item % blocks_each(t) * QUERIES};
   b.rows = least(QUERIES, t->queries - b.row);
-  double *largest = scratch, *total = largest + b.rows;
+  b.room = scratch;
+  double *largest = (double *)((char *)scratch + product_bytes(t)), *total = largest + b.rows;
   if (t->dtype == TD_FLOAT32) single_block(t, &b, largest, total, (float *)(total + b.rows));
   else twofold_block(t, &b, largest, total, total + b.rows);
 }
 
 // ---- gradient ----
 
-static int64_t adjoint_scratch(const task *t) { // probabilities, slopes, products
+static int64_t adjoint_scratch(const task *t) { // room for products, probabilities, slopes, product
   int64_t rows = query_rows(t), keys = key_rows(t), widest = t->size > t->values ? t->size : t->values;
-  return (2 * rows * keys + (rows > keys ? rows : keys) * widest) * td_dtype_bytes(t->dtype);
+  return product_bytes(t) + (2 * rows * keys + (rows > keys ? rows : keys) * widest) * td_dtype_bytes(t->dtype);
 }
 
-static void add_product(task *t, td_gemm_job job, char *sum, bool first) { // sum (+)= the product
+static void add_product(const task *t, td_gemm_job job, char *sum, bool first, void *room) { // sum (+)= the product
   int64_t bytes = td_dtype_bytes(t->dtype), size = job.m * job.n;
   job.ldc = job.n;
   if (first) {
     job.c = sum;
-    multiply(t, job);
+    multiply(t, job, room);
     return;
   }
-  multiply(t, job);
+  multiply(t, job, room);
   if (bytes == 4) single_gain((float *)sum, (const float *)job.c, size, 1);
   else twofold_gain((double *)sum, (const double *)job.c, size, 1);
 }
@@ -311,7 +320,7 @@ static void slopes_of(const task *t, const block *b, char *p, char *d) { // p: s
 }
 
 // Queries pass by a block of keys: adds to dq of the part, fills dk and dv of the keys.
-static void adjoint_keys(task *t, block *b, char *dq, bool first_keys, char *scratch) {
+static void adjoint_keys(const task *t, block *b, char *dq, bool first_keys, char *scratch) {
   int64_t bytes = td_dtype_bytes(t->dtype), tile = query_rows(t) * key_rows(t) * bytes;
   char *p = scratch, *d = p + tile, *product = d + tile;
   char *dk = t->dk + (b->head * t->keys + b->key) * t->size * bytes;
@@ -321,16 +330,18 @@ static void adjoint_keys(task *t, block *b, char *dq, bool first_keys, char *scr
     b->rows = least(QUERIES, t->queries - b->row);
     const char *c = rows_of(t, &t->c, b->head, b->row);
     scores_of(t, b, p);
-    multiply(t, (td_gemm_job){.b_transposed = true,
-                              .m = b->rows,
-                              .n = b->keys,
-                              .k = t->values,
-                              .a = c,
-                              .lda = t->c.row,
-                              .b = rows_of(t, &t->v, b->head, b->key),
-                              .ldb = t->v.row,
-                              .c = d,
-                              .ldc = b->keys});
+    multiply(t,
+             (td_gemm_job){.b_transposed = true,
+                           .m = b->rows,
+                           .n = b->keys,
+                           .k = t->values,
+                           .a = c,
+                           .lda = t->c.row,
+                           .b = rows_of(t, &t->v, b->head, b->key),
+                           .ldb = t->v.row,
+                           .c = d,
+                           .ldc = b->keys},
+             b->room);
     slopes_of(t, b, p, d);
     add_product(t,
                 (td_gemm_job){.a_transposed = true,
@@ -342,7 +353,7 @@ static void adjoint_keys(task *t, block *b, char *dq, bool first_keys, char *scr
                               .b = c,
                               .ldb = t->c.row,
                               .c = product},
-                dv, first);
+                dv, first, b->room);
     add_product(t,
                 (td_gemm_job){.a_transposed = true,
                               .m = b->keys,
@@ -353,7 +364,7 @@ static void adjoint_keys(task *t, block *b, char *dq, bool first_keys, char *scr
                               .b = rows_of(t, &t->q, b->head, b->row),
                               .ldb = t->q.row,
                               .c = product},
-                dk, first);
+                dk, first, b->room);
     add_product(t,
                 (td_gemm_job){.m = b->rows,
                               .n = t->size,
@@ -363,7 +374,7 @@ static void adjoint_keys(task *t, block *b, char *dq, bool first_keys, char *scr
                               .b = rows_of(t, &t->k, b->head, b->key),
                               .ldb = t->k.row,
                               .c = product},
-                dq + b->row * t->size * bytes, first_keys);
+                dq + b->row * t->size * bytes, first_keys, b->room);
   }
   if (first) {
     memset(dk, 0, (size_t)(b->keys * t->size * bytes));
@@ -379,15 +390,15 @@ static char *part_sum(const task *t, int64_t head, int64_t part) {
 }
 
 static void adjoint_item(void *argument, int64_t item, void *scratch) {
-  task *t = argument;
+  const task *t = argument;
   int64_t head = item / t->parts, part = item % t->parts, first = part * t->part;
   int64_t last = least(first + t->part, t->keys);
   char *dq = part_sum(t, head, part);
   bool whole = !t->causal; // every row meets the first block of keys, so that dq needs no zeros
   if (!whole || first >= last) memset(dq, 0, (size_t)head_bytes(t));
   for (int64_t key = first; key < last; key += KEYS) {
-    block b = {.head = head, .key = key, .keys = least(KEYS, last - key)};
-    adjoint_keys(t, &b, dq, whole && key == first, scratch);
+    block b = {.head = head, .key = key, .keys = least(KEYS, last - key), .room = scratch};
+    adjoint_keys(t, &b, dq, whole && key == first, (char *)scratch + product_bytes(t));
   }
 }
 
@@ -562,12 +573,6 @@ static int task_open(const td_call *call, int mask, task *t) {
   return code;
 }
 
-static int task_close(const td_call *call, task *t, int code) {
-  close_all(t);
-  if (!code && atomic_load(&t->failed)) code = td_error_memory(call->context, call->op->name, td_memory_failed());
-  return code;
-}
-
 static int64_t attention_workspace(const td_call *call) {
   task t = task_of(call);
   return td_items_scratch(call->context->pool, t.heads * blocks_each(&t), forward_scratch(&t));
@@ -581,7 +586,8 @@ static int attention_kernel(const td_call *call) {
   if (!code)
     td_items_run(call->context->pool, t.heads * blocks_each(&t), forward_scratch(&t), forward_item, &t,
                  call->workspace);
-  return task_close(call, &t, code);
+  close_all(&t);
+  return code;
 }
 
 static int64_t sums_bytes(const task *t) { return quotient((t->parts - 1) * t->heads * head_bytes(t), 64) * 64; }
@@ -613,7 +619,8 @@ static int adjoint_kernel(const td_call *call) {
   }
   td_flat_close(&logs);
   td_flat_close(&deltas);
-  return task_close(call, &t, code);
+  close_all(&t);
+  return code;
 }
 
 // ---- the same by ops, whole: for derivatives of second order, and of masks ----

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "engine/base/memory.h"
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/spatial.h"
@@ -191,7 +190,7 @@ static td_convolution hidden_of(const td_call *call, const td_view *x, const td_
 // ---- running ----
 
 // Opens up to three inputs in the result's dtype and runs body, which sees them as a, b and bias.
-typedef bool conv_body(const td_call *call, const td_convolution *v, const char *const data[3]);
+typedef void conv_body(const td_call *call, const td_convolution *v, const char *const data[3]);
 
 static int with_inputs(const td_call *call, const td_convolution *v, conv_body *body) {
   td_flat flat[3] = {{0}};
@@ -202,23 +201,21 @@ static int with_inputs(const td_call *call, const td_convolution *v, conv_body *
     code = td_flat_open(call, &call->in[i], v->dtype, &flat[i]);
     data[i] = flat[i].data;
   }
-  if (!code && !body(call, v, data)) code = td_error_memory(call->context, call->op->name, td_memory_failed());
+  if (!code) body(call, v, data);
   for (int i = 0; i < 3; i++) td_flat_close(&flat[i]);
   return code;
 }
 
-static bool run_forward(const td_call *call, const td_convolution *v, const char *const data[3]) {
-  return td_convolution_run(call->context->pool, v, false, data[0], data[1], data[2], call->out[0].data,
-                            call->workspace);
+static void run_forward(const td_call *call, const td_convolution *v, const char *const data[3]) {
+  td_convolution_run(call->context->pool, v, false, data[0], data[1], data[2], call->out[0].data, call->workspace);
 }
 
-static bool run_adjoint(const td_call *call, const td_convolution *v, const char *const data[3]) {
-  return td_convolution_run(call->context->pool, v, true, data[0], data[1], data[2], call->out[0].data,
-                            call->workspace);
+static void run_adjoint(const td_call *call, const td_convolution *v, const char *const data[3]) {
+  td_convolution_run(call->context->pool, v, true, data[0], data[1], data[2], call->out[0].data, call->workspace);
 }
 
-static bool run_weight(const td_call *call, const td_convolution *v, const char *const data[3]) {
-  return td_convolution_weight_run(call->context->pool, v, data[0], data[1], call->out[0].data, call->workspace);
+static void run_weight(const td_call *call, const td_convolution *v, const char *const data[3]) {
+  td_convolution_weight_run(call->context->pool, v, data[0], data[1], call->out[0].data, call->workspace);
 }
 
 static int conv_kernel(const td_call *call) {

@@ -13,11 +13,11 @@ typedef struct td_convolution {
 } td_convolution;
 
 // Bytes of workspace, and the maps. Operands are row-major; bias, one number for each channel of the result, may be
-// NULL. The results are overwritten. False: a product found no memory.
+// NULL. The results are overwritten.
 int64_t td_convolution_workspace(const td_pool *pool, const td_convolution *v, bool adjoint);
-bool td_convolution_run(td_pool *pool, const td_convolution *v, bool adjoint, const char *source, const char *weights,
+void td_convolution_run(td_pool *pool, const td_convolution *v, bool adjoint, const char *source, const char *weights,
                         const char *bias, char *out, void *workspace);
 int64_t td_convolution_weight_workspace(const td_pool *pool, const td_convolution *v);
-bool td_convolution_weight_run(td_pool *pool, const td_convolution *v, const char *x, const char *y, char *weights,
+void td_convolution_weight_run(td_pool *pool, const td_convolution *v, const char *x, const char *y, char *weights,
                                void *workspace);
 #endif

@@ -22,6 +22,7 @@ enum {
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t quotient(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t aligned(int64_t bytes) { return quotient(bytes, 64) * 64; }
 static int64_t product_of(const int64_t n[3]) { return n[0] * n[1] * n[2]; }
 
 // ---- blocks ----
@@ -61,7 +62,6 @@ typedef struct task {
   int64_t result_plane;
   const char *weights, *bias; // groups x rows x depth
   char *out;
-  atomic_bool failed;
 } task;
 
 static bool scattered(const task *t, const td_columns_part *part) { // results aren't rows of the output
@@ -135,6 +135,14 @@ static void product_shift(const task *t, const td_columns_part *part, int64_t ro
   else twofold_shift((double *)line, part->count, ((const double *)t->bias)[channel]);
 }
 
+static int64_t columns_bytes(const task *t) {
+  return aligned(t->depth * t->b.images * t->b.columns * td_dtype_bytes(t->c.dtype));
+}
+
+static int64_t result_bytes(const task *t) {
+  return aligned(t->rows * t->b.images * t->b.columns * td_dtype_bytes(t->c.dtype));
+}
+
 static void product_item(void *argument, int64_t item, void *scratch) {
   task *t = argument;
   int64_t bytes = td_dtype_bytes(t->c.dtype);
@@ -142,7 +150,7 @@ static void product_item(void *argument, int64_t item, void *scratch) {
   part.group = item / t->b.count;
   int64_t width = part.images * part.count;
   bool apart = scattered(t, &part), plain = !apart && td_columns_plain(&t->c);
-  char *columns = scratch, *result = columns + t->depth * t->b.images * t->b.columns * bytes;
+  char *columns = scratch, *result = columns + columns_bytes(t), *room = result + result_bytes(t);
   td_gemm_job job = {.m = t->rows, .n = width, .k = t->depth, .lda = t->depth, .ldb = width, .ldc = width};
   job.a = t->weights + part.group * t->rows * t->depth * bytes;
   job.b = columns;
@@ -155,10 +163,7 @@ static void product_item(void *argument, int64_t item, void *scratch) {
     job.b = t->c.source + ((part.image * t->c.groups + part.group) * t->c.channels * t->c.plane + part.first) * bytes;
     job.ldb = t->c.plane;
   } else td_columns_fill(&t->c, &part, columns);
-  if (!td_gemm_single(t->c.dtype, &job)) {
-    atomic_store(&t->failed, true);
-    return;
-  }
+  td_gemm_single(t->c.dtype, &job, room);
   for (int64_t row = 0; row < t->rows; row++) {
     if (!apart) product_shift(t, &part, row, (char *)job.c + row * job.ldc * bytes);
     for (int64_t i = 0; i < part.images && apart; i++)
@@ -167,7 +172,8 @@ static void product_item(void *argument, int64_t item, void *scratch) {
 }
 
 static int64_t product_scratch(const task *t) {
-  return (t->depth + t->rows) * t->b.images * t->b.columns * td_dtype_bytes(t->c.dtype);
+  int64_t room = td_gemm_single_bytes(t->c.dtype, t->rows, t->b.images * t->b.columns, t->depth);
+  return columns_bytes(t) + result_bytes(t) + room;
 }
 
 // ---- sums of lines ----
@@ -236,10 +242,9 @@ static plan plan_of(task *t) {
   return p;
 }
 
-static bool task_run(td_pool *pool, task *t, void *workspace) {
+static void task_run(td_pool *pool, task *t, void *workspace) {
   plan p = plan_of(t);
   td_items_run(pool, p.items, p.scratch, p.summed ? summed_item : product_item, t, workspace);
-  return !atomic_load(&t->failed);
 }
 
 static void task_open(const td_convolution *v, bool adjoint, const int64_t phase[3], task *t) {
@@ -272,7 +277,7 @@ int64_t td_convolution_workspace(const td_pool *pool, const td_convolution *v, b
     plan p = plan_of(&t);
     bytes = most(bytes, td_items_scratch(pool, p.items, p.scratch));
   }
-  return bytes + (adjoint ? turned_bytes(v) + 64 : 0);
+  return bytes + (adjoint ? aligned(turned_bytes(v)) : 0);
 }
 
 // ---- the adjoint's weights: groups x inputs x (outputs, taps of the phase) ----
@@ -311,10 +316,10 @@ static void turn_rows(void *argument, int64_t first, int64_t last) {
   }
 }
 
-bool td_convolution_run(td_pool *pool, const td_convolution *v, bool adjoint, const char *source, const char *weights,
+void td_convolution_run(td_pool *pool, const td_convolution *v, bool adjoint, const char *source, const char *weights,
                         const char *bias, char *out, void *workspace) {
   int64_t counts[3], phase[3];
-  char *turned = workspace, *scratch = turned + (adjoint ? quotient(turned_bytes(v), 64) * 64 : 0);
+  char *turned = workspace, *scratch = turned + (adjoint ? aligned(turned_bytes(v)) : 0);
   phase_counts(v, adjoint, counts);
   for (int64_t i = 0; i < product_of(counts); i++) {
     task t;
@@ -326,9 +331,8 @@ bool td_convolution_run(td_pool *pool, const td_convolution *v, bool adjoint, co
     t.out = out;
     turning w = {v, &t.c, weights, turned};
     if (adjoint) td_ranges_run(pool, v->groups * v->inputs, v->outputs * t.c.taps * 2, turn_rows, &w);
-    if (!task_run(pool, &t, scratch)) return false;
+    task_run(pool, &t, scratch);
   }
-  return true;
 }
 
 // ---- weights ----
@@ -340,7 +344,6 @@ typedef struct weight_task {
   int64_t channels, channel_pieces, images, image_pieces; // of a piece; how many there are
   const char *y;
   char *out, *sums; // of the first image piece; of the others
-  atomic_bool failed;
 } weight_task;
 
 static void weight_open(const td_convolution *v, weight_task *t) {
@@ -364,14 +367,25 @@ static int64_t weight_pieces(const weight_task *t) {
   return weight_size(t) ? t->c.groups * t->channel_pieces * t->image_pieces : 0;
 }
 
+typedef struct weight_room { // bytes
+  int64_t columns, copy, product, blocks;
+} weight_room;
+
+static weight_room weight_room_of(const weight_task *t) {
+  int64_t width = t->b.images * t->b.columns, rows = t->channels * t->c.taps, bytes = td_dtype_bytes(t->c.dtype);
+  weight_room room = {aligned(rows * width * bytes), aligned(t->outputs * width * bytes),
+                      aligned(t->outputs * rows * bytes), 0};
+  room.blocks = td_gemm_single_bytes(t->c.dtype, t->outputs, rows, width);
+  return room;
+}
+
 static int64_t weight_scratch(const weight_task *t) {
-  int64_t width = t->b.images * t->b.columns, rows = t->channels * t->c.taps;
-  if (weight_summed(t)) return 0;
-  return ((rows + t->outputs) * width + t->outputs * rows) * td_dtype_bytes(t->c.dtype);
+  weight_room room = weight_room_of(t);
+  return weight_summed(t) ? 0 : room.columns + room.copy + room.product + room.blocks;
 }
 
 static int64_t weight_sums(const weight_task *t) { // bytes
-  return quotient((t->image_pieces - 1) * weight_size(t) * td_dtype_bytes(t->c.dtype), 64) * 64;
+  return aligned((t->image_pieces - 1) * weight_size(t) * td_dtype_bytes(t->c.dtype));
 }
 
 int64_t td_convolution_weight_workspace(const td_pool *pool, const td_convolution *v) {
@@ -418,7 +432,8 @@ static void add_line(uint8_t dtype, char *sum, const char *more, int64_t count) 
 }
 
 static void weight_block(weight_task *t, const weight_piece *p, int64_t block, char *scratch) {
-  int64_t bytes = td_dtype_bytes(t->c.dtype), rows = p->part.channels * t->c.taps, width = t->b.images * t->b.columns;
+  int64_t bytes = td_dtype_bytes(t->c.dtype), rows = p->part.channels * t->c.taps;
+  weight_room room = weight_room_of(t);
   td_columns some = t->c;
   some.images = p->part.images;
   td_columns_part part = part_of(&some, &t->b, block);
@@ -426,14 +441,14 @@ static void weight_block(weight_task *t, const weight_piece *p, int64_t block, c
   part.channel = p->part.channel;
   part.channels = p->part.channels;
   part.image += p->part.image;
-  char *columns = scratch, *copy = columns + rows * width * bytes, *product = copy + t->outputs * width * bytes;
+  char *columns = scratch, *copy = columns + room.columns, *product = copy + room.copy;
   td_gemm_job job = {.b_transposed = true, .m = t->outputs, .n = rows, .k = part.images * part.count, .b = columns};
   job.ldb = job.k;
   job.a = weight_y(t, &part, copy, &job.lda);
   job.c = block ? product : p->out;
   job.ldc = block ? rows : t->rows;
   td_columns_fill(&t->c, &part, columns);
-  if (!td_gemm_single(t->c.dtype, &job)) atomic_store(&t->failed, true);
+  td_gemm_single(t->c.dtype, &job, product + room.product);
   for (int64_t row = 0; row < t->outputs && block; row++)
     add_line(t->c.dtype, p->out + row * t->rows * bytes, product + row * rows * bytes, rows);
 }
@@ -493,7 +508,7 @@ static void weight_totals(void *argument, int64_t first, int64_t last) {
     add_line(t->c.dtype, t->out + first * bytes, t->sums + (i * size + first) * bytes, last - first);
 }
 
-bool td_convolution_weight_run(td_pool *pool, const td_convolution *v, const char *x, const char *y, char *weights,
+void td_convolution_weight_run(td_pool *pool, const td_convolution *v, const char *x, const char *y, char *weights,
                                void *workspace) {
   weight_task t;
   weight_open(v, &t);
@@ -507,5 +522,4 @@ bool td_convolution_weight_run(td_pool *pool, const td_convolution *v, const cha
     td_items_run(pool, weight_pieces(&t), weight_scratch(&t), weight_item, &t, scratch);
     if (t.image_pieces > 1) td_ranges_run(pool, weight_size(&t), t.image_pieces, weight_totals, &t);
   }
-  return !atomic_load(&t.failed);
 }

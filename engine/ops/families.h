@@ -42,6 +42,7 @@
   X(td_family_pooling)             \
   X(td_family_normalization)       \
   X(td_family_attention)           \
+  X(td_family_interpolate)         \
   X(td_family_random)              \
   X(td_family_optimizer)           \
   X(td_family_identity)            \
