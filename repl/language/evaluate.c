@@ -12,6 +12,14 @@ static td_value evaluate_constant(td_interpreter *I, const td_node *n) {
 
 // ---- names ----
 
+// The names by which other systems' modules are known.
+static bool is_elsewhere(const char *name) {
+  static const char *const modules[] = {"np", "numpy", "torch", "tf", "tensorflow", "jax", "jnp", "nn", "F", "keras"};
+  for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+    if (strcmp(name, modules[i]) == 0) return true;
+  return false;
+}
+
 static void name_hint(td_interpreter *I, const td_node *n) {
   td_value raised = td_take_raised(I);
   td_list *names = td_list_new(I, 64);
@@ -29,7 +37,9 @@ static void name_hint(td_interpreter *I, const td_node *n) {
   }
   td_clear_raised(I);
   td_put_raised(I, raised);
-  if (near) td_raise_hint(I, "did you mean '%s'?", near);
+  if (is_elsewhere(n->name->data))
+    td_raise_hint(I, "its functions are built in: write exp(x) for %s.exp(x), and tensor([1., 2.])", n->name->data);
+  else if (near) td_raise_hint(I, "did you mean '%s'?", near);
   td_unref(td_from(names));
 }
 

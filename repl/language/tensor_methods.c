@@ -117,6 +117,7 @@ static td_value tensor_backward(td_interpreter *I, td_value self, td_value *argu
       {"long", "()", tensor_long, "x.astype(int64)."}, {"int", "()", tensor_int, "x.astype(int32)."},                  \
       {"bool", "()", tensor_bool, "x.astype(bool)."},                                                                  \
       {"detach", "()", tensor_detach, "The same value without its history: gradients stop here."},                     \
+      {"numpy", "()", tensor_detach, "As detach: there is nothing to convert to."},                                    \
       {"clone", "()", tensor_clone,                                                                                    \
        "The value itself: tensors never change, so no copy is needed. Of a Variable: its value, read."},               \
       {"numel", "()", tensor_numel, "The number of elements, as the attribute size.\n>>> zeros((2, 3)).numel()"}, {    \
