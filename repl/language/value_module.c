@@ -1,5 +1,6 @@
 // Modules: a script's global names. A name's place never moves, so nodes point at it; a name that was only read has a
 // place without a value.
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/base/memory.h"
@@ -80,10 +81,26 @@ static td_value module_dict(td_interpreter *I, const td_module *module) { // a c
   return TD_NIL;
 }
 
+static bool is_builtin(td_interpreter *I, td_module *module) {
+  return module != I->main && td_is_nil(td_module_get(module, I->names->file));
+}
+
+// A builtin module's name that the library defines: its function random_shuffle is random.shuffle.
+static td_value library_attribute(td_interpreter *I, const td_module *module, const td_str *name) {
+  char text[120];
+  int length = snprintf(text, sizeof text, "%s_%s", module->name->data, name->data);
+  if (length >= (int)sizeof text) return TD_NIL;
+  td_str *full = td_str_intern(I, text, (size_t)length);
+  td_value found = full ? td_builtin_find(I, full) : TD_NIL;
+  td_unref(td_from(full));
+  return found;
+}
+
 td_value td_module_attribute(td_interpreter *I, td_module *module, td_str *name) {
   td_value found = td_module_get(module, name);
   if (!td_is_nil(found)) return td_ref(found);
-  return name == I->names->dict ? module_dict(I, module) : TD_NIL;
+  if (name == I->names->dict) return module_dict(I, module);
+  return is_builtin(I, module) ? library_attribute(I, module, name) : TD_NIL;
 }
 
 static td_value module_attribute(td_interpreter *I, td_value v, td_str *name) {
@@ -99,8 +116,25 @@ static bool module_set_attribute(td_interpreter *I, td_value v, td_str *name, td
   return td_module_put(I, module, name, td_ref(value));
 }
 
+static void library_names(td_interpreter *I, const td_module *module, td_list *names) {
+  td_list *all = td_list_new(I, 0);
+  if (!all) return;
+  td_builtin_names(I, all);
+  for (int64_t i = 0; i < all->count; i++) {
+    const td_str *name = td_as_str(all->items[i]);
+    size_t length = module->name->length;
+    if (name->length <= length + 1 || strncmp(name->data, module->name->data, length) != 0 || name->data[length] != '_')
+      continue;
+    td_str *own = td_str_intern(I, name->data + length + 1, name->length - length - 1);
+    if (own && td_is_nil(td_module_get((td_module *)module, own))) td_list_append(I, names, td_borrow(own));
+    td_unref(td_from(own));
+  }
+  td_unref(td_from(all));
+}
+
 static void module_names(td_interpreter *I, td_value v, td_list *names) {
-  const td_module *module = (td_module *)v.o;
+  td_module *module = (td_module *)v.o;
+  if (is_builtin(I, module)) library_names(I, module, names);
   for (int32_t i = 0; i < module->count; i++)
     if (!td_is_nil(module->globals[i]->value)) td_list_append(I, names, td_borrow(module->globals[i]->name));
 }
