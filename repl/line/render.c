@@ -136,10 +136,17 @@ static void warning(td_render *r, const td_event *event) {
   td_text_clear(&text);
 }
 
-static void value(td_render *r, const td_event *event) {
+static void value(td_render *r, const td_event *event) { // further lines stand under the first one, behind the number
   td_text text = {0};
   if (r->numbered) td_text_print(&text, "[%d]= ", event->cell);
-  add_visible(&text, event->text, event->length);
+  size_t indent = text.length, at = 0;
+  while (at < event->length) {
+    const char *line = event->text + at, *end = memchr(line, '\n', event->length - at);
+    size_t length = end ? (size_t)(end - line) + 1 : event->length - at;
+    if (at) td_text_pad(&text, text.length + indent, ' ');
+    add_visible(&text, line, length);
+    at += length;
+  }
   td_text_add_char(&text, '\n');
   td_bars_erase(r);
   if (text.failed) write_out(r, event->text, event->length);
