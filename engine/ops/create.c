@@ -251,9 +251,11 @@ static const td_op eye = {
                           TD_SAMPLES_END},
 };
 
-td_tensor *td_eye(td_scope *s, int64_t n, uint8_t dtype) {
-  const td_arg args[] = {TD_INT_ARG(n), {0}, TD_INT_ARG(0), TD_INT_ARG(dtype)};
+td_tensor *td_eye_of(td_scope *s, int64_t n, int64_t m, int64_t k, uint8_t dtype) {
+  const td_arg args[] = {TD_INT_ARG(n), TD_INT_ARG(m), TD_INT_ARG(k), TD_INT_ARG(dtype)};
   return td_scope_apply(s, &eye, args, 0);
 }
+
+td_tensor *td_eye(td_scope *s, int64_t n, uint8_t dtype) { return td_eye_of(s, n, n, 0, dtype); }
 
 const td_op *const td_family_create[] = {&full, &zeros, &ones, &arange, &linspace, &eye, NULL};

@@ -46,7 +46,7 @@
   X(td_family_random)              \
   X(td_family_optimizer)           \
   X(td_family_identity)            \
-  X(td_family_inverse)             \
+  X(td_family_einsum) X(td_family_inverse)             \
   X(td_family_triangular)          \
   X(td_family_orthogonal)          \
   X(td_family_spectral)            \
@@ -91,6 +91,8 @@ td_tensor *td_mean(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims)
 td_tensor *td_sum_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape); // undoes broadcasting; x itself when equal
 // matmul.c
 td_tensor *td_matmul(td_scope *s, td_tensor *a, td_tensor *b);
+// einsum.c
+td_tensor *td_einsum(td_scope *s, const char *subscripts, int count, td_tensor *const *in);
 // identity.c: the same value under a record of its own
 td_tensor *td_identity(td_scope *s, td_tensor *x);
 // shape.c
@@ -109,6 +111,7 @@ td_tensor *td_log_softmax(td_scope *s, td_tensor *x, int64_t axis);
 // create.c
 td_tensor *td_arange(td_scope *s, int64_t count); // int64 0 to count - 1
 td_tensor *td_eye(td_scope *s, int64_t n, uint8_t dtype);
+td_tensor *td_eye_of(td_scope *s, int64_t n, int64_t m, int64_t k, uint8_t dtype); // n x m, ones on the k-th diagonal
 // index.c: slices of x along one axis, and their adjoint into zeros of a shape
 td_tensor *td_take_slices(td_scope *s, td_tensor *x, td_tensor *index, int64_t axis);
 td_tensor *td_index_adjoint(td_scope *s, td_tensor *c, td_tensor *index, int64_t axis, int rank, const int64_t *shape);

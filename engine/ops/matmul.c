@@ -160,8 +160,10 @@ static int matmul_vjp(td_rule *rule) {
 
 static const td_op matmul = {
     .name = "matmul",
+    .alias = TD_ALIAS("mm", "bmm", "mv"),
     .params = {{.name = "a", .kind = TD_PARAM_TENSOR}, {.name = "b", .kind = TD_PARAM_TENSOR}},
     .kind = TD_KIND_GEMM,
+    .flags = TD_MULTILINEAR,
     .method = true,
     .infer = matmul_infer,
     .batch = td_batch_matmul,
@@ -169,6 +171,7 @@ static const td_op matmul = {
     .workspace = matmul_workspace,
     .vjp = matmul_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
+    .module = "linalg",
     .doc = "Product of matrices, a @ b: [..., m, k] times [..., k, n] gives [..., m, n].\n"
            "A 1-d operand is a row on the left and a column on the right, and its axis is dropped from the result. "
            "Axes before "

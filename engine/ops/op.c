@@ -85,6 +85,8 @@ static void fallback_print(td_text *text, const td_param *param) {
     if (arg->given == TD_GIVEN_CHOICE) td_text_print(text, "\"%s\"", param->choices[arg->i]);
     else ints_print(text, arg);
     break;
+  case TD_PARAM_PAIRS: td_text_print(text, "%d", arg->pairs[0][0]); break; // a default is an int
+  case TD_PARAM_ORDER: td_text_print(text, "\"%s\"", arg->text); break;    // and a text
   default: td_text_print(text, "%lld", (long long)arg->i);
   }
 }
@@ -98,15 +100,19 @@ static void param_print(td_text *text, const td_param *param) {
   fallback_print(text, param);
 }
 
+bool td_op_goes_first(const td_op *op, const td_param *param) {
+  return op->params[0].kind == TD_PARAM_TENSORS_SPREAD && param->kind == TD_PARAM_TEXT && param->required;
+}
+
 void td_op_signature(const td_op *op, td_text *text) {
   td_text_print(text, "%s(", op->name);
   const char *between = "";
-  for (int keyword = 0; keyword < 2; keyword++)
+  for (int pass = 0; pass < 3; pass++) // what goes first, what follows, what is given by name only
     for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind != TD_PARAM_END; i++) {
       const td_param *param = &op->params[i];
-      if (param->keyword != keyword) continue;
+      if (pass != (td_op_goes_first(op, param) ? 0 : param->keyword ? 2 : 1)) continue;
       td_text_add(text, between);
-      if (keyword) td_text_add(text, "*, ");
+      if (param->keyword) td_text_add(text, "*, ");
       param_print(text, param);
       between = ", ";
     }

@@ -19,7 +19,7 @@ enum td_param_kind {
   TD_PARAM_TENSOR_OPTIONAL, // as above, or None (the input is NULL)
   TD_PARAM_INDEX,           // a tensor of integers: numbers and lists become int64, whatever tensors stand beside them
   TD_PARAM_TENSORS,         // a list or tuple of tensors; the only tensor parameter of its op
-  TD_PARAM_TENSORS_SPREAD,  // as above, also written one after the other: meshgrid(x, y)
+  TD_PARAM_TENSORS_SPREAD,  // as above, also written one after the other: meshgrid(x, y). A required text goes before: einsum
   TD_PARAM_INT, TD_PARAM_FLOAT, TD_PARAM_BOOL,
   TD_PARAM_CHOICE,          // one of td_param.choices; td_arg.i is its index
   TD_PARAM_AXIS,            // int, negative counts from the end; may be None where the default is None
@@ -30,6 +30,8 @@ enum td_param_kind {
   TD_PARAM_FLOATS,          // a number or a tuple of numbers
   TD_PARAM_DTYPE,           // td_arg.i is the td_dtype
   TD_PARAM_TEXT,            // short text (einsum's subscripts)
+  TD_PARAM_PAIRS,           // int n (count -1, n in pairs[0][0]), or two ints or tuples of ints of one length: count pairs
+  TD_PARAM_ORDER,           // of a norm: a number in f (count 0), or short text (count 1)
   TD_PARAM_NUMBER,          // int or float, told apart: td_arg.count 0: an int in i; 1: a float in f
 };
 
@@ -43,6 +45,7 @@ typedef struct td_arg {     // value of one parameter
     double f;
     int64_t ints[TD_RANK_MAX];
     double floats[TD_RANK_MAX];
+    int32_t pairs[TD_RANK_MAX][2];
     char text[64];
   };
 } td_arg;
@@ -197,6 +200,7 @@ const td_op *td_op_find(const char *name);  // by its name or an alias; NULL: no
 bool td_op_alias(const char *const *alias, const char *name); // does the list, which may be NULL, have the name?
 int td_op_count(void);
 const td_op *td_op_at(int index);           // in the order of families
+bool td_op_goes_first(const td_op *op, const td_param *param); // a required text, before tensors that may be many
 void td_op_signature(const td_op *op, td_text *text); // "sum(x, axis=None, keepdims=False)"
 
 // Helpers of infer rules.

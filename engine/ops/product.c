@@ -90,49 +90,40 @@ static void operand_open(const td_product *p, const td_factor *factor, operand *
   o->bytes = round_up(o->matrices * o->rows * o->columns * td_dtype_bytes(p->dtype));
 }
 
-typedef struct gathering { // strided elements of another dtype, to be cast
-  int rank;
-  int64_t shape[3 * TD_RANK_MAX], strides[3 * TD_RANK_MAX];
-} gathering;
-
-static void gather_axis(gathering *g, int64_t size, int64_t stride) {
-  g->shape[g->rank] = size;
-  g->strides[g->rank++] = stride;
-}
-
 // Along the last axis line by line; the others count like an odometer.
-static void gather_cast(const gathering *g, const td_factor *factor, uint8_t dtype, char *out) {
-  int last = g->rank - 1, from = td_dtype_bytes(factor->dtype);
-  int64_t at[3 * TD_RANK_MAX] = {0}, n = g->rank ? g->shape[last] : 1, stride = g->rank ? g->strides[last] : 1;
-  const char *data = factor->data;
-  for (;;) {
-    td_cast_run(out, dtype, data, factor->dtype, stride * from, n, false);
-    out += n * td_dtype_bytes(dtype);
-    int i = last - 1;
-    for (; i >= 0; i--) {
-      data += g->strides[i] * from;
+static void cast_lines(const td_axes_group *g, const char *data, uint8_t from, char *out, uint8_t to) {
+  int last = g->rank - 1, bytes = td_dtype_bytes(from);
+  int64_t at[TD_RANK_MAX] = {0}, n = g->rank ? g->shape[last] : 1, stride = g->rank ? g->strides[last] : 1;
+  for (int i = 0; i >= 0;) {
+    td_cast_run(out, to, data, from, stride * bytes, n, false);
+    out += n * td_dtype_bytes(to);
+    for (i = last - 1; i >= 0; i--) {
+      data += g->strides[i] * bytes;
       if (++at[i] < g->shape[i]) break;
-      data -= g->strides[i] * g->shape[i] * from;
+      data -= g->strides[i] * g->shape[i] * bytes;
       at[i] = 0;
     }
-    if (i < 0) return;
   }
+}
+
+void td_group_copy(td_pool *pool, const td_axes_group *group, const char *data, uint8_t from, char *out, uint8_t to) {
+  if (!td_group_size(group)) return;
+  if (from == to) td_elements_copy(pool, out, data, td_dtype_bytes(to), group->rank, group->shape, group->strides);
+  else cast_lines(group, data, from, out, to);
 }
 
 static void operand_copy(const plan *w, operand *o, char *place) {
   const td_factor *factor = o->factor;
   const td_product *p = w->product;
-  gathering g = {0};
+  td_axes_group all = {0}; // no more axes than a tensor has: those of broadcast batches are left out
   if (!o->copied) return;
   o->data = place;
-  if (!o->bytes) return;
   for (int i = 0; i < p->rank; i++)
-    if (factor->batch[i] && p->shape[i] != 1) gather_axis(&g, p->shape[i], factor->batch[i]);
-  for (int i = 0; i < factor->rows.rank; i++) gather_axis(&g, factor->rows.shape[i], factor->rows.strides[i]);
-  for (int i = 0; i < factor->columns.rank; i++) gather_axis(&g, factor->columns.shape[i], factor->columns.strides[i]);
-  if (factor->dtype == p->dtype)
-    td_elements_copy(w->pool, place, factor->data, td_dtype_bytes(p->dtype), g.rank, g.shape, g.strides);
-  else gather_cast(&g, factor, p->dtype, place);
+    if (factor->batch[i]) td_group_add(&all, p->shape[i], factor->batch[i]);
+  for (int i = 0; i < factor->rows.rank; i++) td_group_add(&all, factor->rows.shape[i], factor->rows.strides[i]);
+  for (int i = 0; i < factor->columns.rank; i++)
+    td_group_add(&all, factor->columns.shape[i], factor->columns.strides[i]);
+  td_group_copy(w->pool, &all, factor->data, factor->dtype, place, p->dtype);
 }
 
 static void fold(plan *w) {

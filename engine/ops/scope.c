@@ -83,12 +83,14 @@ td_tensor *td_scope_filled(td_scope *scope, double value, const td_meta *like) {
 static void operands_add(td_infer *infer) {
   const td_op *op = infer->op;
   bool list = op->params[0].kind == TD_PARAM_TENSORS || op->params[0].kind == TD_PARAM_TENSORS_SPREAD;
+  int texts = 0; // arguments in front of the tensors
+  for (int i = 0; i < TD_PARAM_MAX; i++) texts += td_op_goes_first(op, &op->params[i]);
   for (int i = 0; i < infer->in_count && i < 6; i++) {
     if (infer->in[i].rank > TD_RANK_MAX) continue;
     char name[40];
     if (list) snprintf(name, sizeof name, "%s[%d]", op->params[0].name, i);
     else snprintf(name, sizeof name, "%s", op->params[i].name);
-    td_error_operand(infer->context, name, i, &infer->in[i]);
+    td_error_operand(infer->context, name, texts + i, &infer->in[i]);
   }
 }
 

@@ -102,6 +102,14 @@ static int axis_row(const binding *b, int position, const td_value *values, int 
   return row < row_count(b) && td_is_nil(b->given[row]) ? row : 0;
 }
 
+// A text where tensors are due belongs to the op's text: einsum("ij,jk", a, b). Its row; 0: none.
+static int text_row(const binding *b, int position, const td_value *values) {
+  if (position >= b->tensor_params || !is_list(&b->op->params[position]) || !td_is(values[0], &td_str_type)) return 0;
+  int row = b->tensor_params;
+  while (row < row_count(b) && b->op->params[row].kind != TD_PARAM_TEXT) row++;
+  return row < row_count(b) && td_is_nil(b->given[row]) ? row : 0;
+}
+
 static bool place_arguments(td_interpreter *I, binding *b, td_value self, const td_arguments *arguments,
                             td_value *gathered) {
   int row = 0, first = 0;
@@ -109,6 +117,13 @@ static bool place_arguments(td_interpreter *I, binding *b, td_value self, const 
   int total = row + arguments->count;
   for (; first < arguments->count; first++, row++) {
     while (row < row_count(b) && b->op->params[row].keyword) row++;
+    int moved = text_row(b, row, arguments->values + first);
+    if (!moved) moved = axis_row(b, row, arguments->values + first, arguments->count - first);
+    if (moved) {
+      b->given[moved] = arguments->values[first];
+      row--;
+      continue;
+    }
     int count = td_is_nil(*gathered) ? gathered_count(b, row, arguments->values + first, arguments->count - first) : 0;
     if (count) {
       td_tuple *tuple = td_tuple_new(I, count);
@@ -116,12 +131,6 @@ static bool place_arguments(td_interpreter *I, binding *b, td_value self, const 
       for (int i = 0; i < count; i++) tuple->items[i] = td_ref(arguments->values[first + i]);
       *gathered = b->given[row] = td_from(tuple);
       first += count - 1;
-      continue;
-    }
-    int moved = axis_row(b, row, arguments->values + first, arguments->count - first);
-    if (moved) {
-      b->given[moved] = arguments->values[first];
-      row--;
       continue;
     }
     while (row < row_count(b) && (b->op->params[row].keyword || !td_is_nil(b->given[row]))) row++;
@@ -253,6 +262,37 @@ static bool bind_number(td_interpreter *I, td_value v, td_arg *arg) {
   return ok;
 }
 
+static bool bind_order(td_interpreter *I, td_value v, td_arg *arg) {
+  bool ok = true;
+  arg->count = td_is(v, &td_str_type);
+  if (!arg->count) arg->f = td_to_double(I, v, &ok);
+  else snprintf(arg->text, sizeof arg->text, "%s", td_as_str(v)->data);
+  return ok;
+}
+
+static bool bind_pairs(td_interpreter *I, const char *name, td_value v, td_arg *arg) {
+  bool ok = true;
+  arg->count = -1;
+  if (v.tag == TD_TAG_INT) {
+    int64_t n = td_to_int(I, v, &ok);
+    arg->pairs[0][0] = n > INT32_MAX ? INT32_MAX : n < INT32_MIN ? INT32_MIN : (int32_t)n;
+    return ok;
+  }
+  td_list *list = td_list_new(I, 2);
+  td_arg sides[2];
+  ok = list && td_to_list(I, v, list) && list->count == 2;
+  for (int side = 0; side < 2 && ok; side++) ok = td_to_axes(I, list->items[side], name, &sides[side]);
+  ok = ok && sides[0].count == sides[1].count;
+  for (int side = 0; side < 2 && ok; side++)
+    for (int i = 0; i < sides[side].count; i++) {
+      int64_t axis = sides[side].ints[i];
+      arg->pairs[i][side] = axis > INT32_MAX ? INT32_MAX : axis < INT32_MIN ? INT32_MIN : (int32_t)axis;
+    }
+  if (ok) arg->count = sides[0].count;
+  td_unref(td_from(list));
+  return ok;
+}
+
 static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, td_arg *arg) {
   bool ok = true;
   arg->given = 1;
@@ -261,6 +301,10 @@ static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, 
   case TD_PARAM_AXIS: arg->i = td_to_int(I, v, &ok); return ok || fail_value(I, op, row, "an int", v);
   case TD_PARAM_FLOAT: arg->f = td_to_double(I, v, &ok); return ok || fail_value(I, op, row, "a number", v);
   case TD_PARAM_NUMBER: return bind_number(I, v, arg) || fail_value(I, op, row, "a number", v);
+  case TD_PARAM_ORDER: return bind_order(I, v, arg) || fail_value(I, op, row, "a number or a str", v);
+  case TD_PARAM_PAIRS:
+    return bind_pairs(I, op->params[row].name, v, arg) ||
+           fail_value(I, op, row, "an int, or two tuples of ints of one length", v);
   case TD_PARAM_BOOL: {
     int truth = td_truth(I, v);
     arg->i = truth == 1;

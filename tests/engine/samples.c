@@ -113,6 +113,32 @@ static bool read_bool(reader *r, td_arg *arg) {
   return arg->i || skip(r, "False") ? true : fail(r, "True or False is missing");
 }
 
+static bool read_order(reader *r, td_arg *arg) { // a number, or text in quotes
+  skip(r, "");
+  arg->count = *r->at == '"';
+  return arg->count ? read_word(r, arg->text, sizeof arg->text) : read_float(r, &arg->f);
+}
+
+static bool read_pairs(reader *r, td_arg *arg) { // 2 or ((0, 1), (1, 0))
+  td_arg sides[2];
+  int64_t n;
+  arg->count = -1;
+  if (!skip(r, "(")) {
+    if (!read_int(r, &n)) return false;
+    arg->pairs[0][0] = (int32_t)n;
+    return true;
+  }
+  for (int side = 0; side < 2; side++) {
+    if (!read_ints(r, &sides[side])) return false;
+    skip(r, ",");
+  }
+  if (!skip(r, ")") || sides[0].count != sides[1].count) return fail(r, "two tuples of one length are missing");
+  arg->count = sides[0].count;
+  for (int side = 0; side < 2; side++)
+    for (int i = 0; i < arg->count; i++) arg->pairs[i][side] = (int32_t)sides[side].ints[i];
+  return true;
+}
+
 static bool read_value(reader *r, const td_param *param, td_arg *arg) {
   memset(arg, 0, sizeof *arg);
   if (skip(r, "None")) return true;
@@ -125,6 +151,8 @@ static bool read_value(reader *r, const td_param *param, td_arg *arg) {
   case TD_PARAM_BOOL: return read_bool(r, arg);
   case TD_PARAM_CHOICE: return read_choice(r, param, arg);
   case TD_PARAM_DTYPE: return read_dtype(r, arg);
+  case TD_PARAM_ORDER: return read_order(r, arg);
+  case TD_PARAM_PAIRS: return read_pairs(r, arg);
   case TD_PARAM_TEXT: return read_word(r, arg->text, sizeof arg->text);
   case TD_PARAM_FLOATS: return read_floats(r, arg);
   default:

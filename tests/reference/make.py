@@ -315,6 +315,28 @@ simple(
 
 
 @op
+def einsum(*operands, subscripts):
+    if all(t.is_floating_point() for t in operands):
+        return torch.einsum(subscripts, *operands)
+    return torch.from_numpy(numpy.array(numpy.einsum(subscripts, *[t.numpy() for t in operands])))
+
+
+def paired(a, b, first, second):
+    return torch.tensordot(a, b, dims=(first, second)) if a.dim() and b.dim() else a * b
+
+
+simple(
+    tensordot=lambda a, b, axes=2: torch.tensordot(a, b, dims=axes),
+    dot=lambda a, b: paired(a, b, [-1], [max(b.dim() - 2, 0)]),
+    inner=lambda a, b: paired(a, b, [-1], [-1]),
+    vdot=lambda a, b: torch.dot(a.flatten(), b.flatten()),
+    outer=torch.outer,
+    kron=torch.kron,
+    trace=lambda x, offset=0, axis1=0, axis2=1: torch.diagonal(x, offset, axis1, axis2).sum(-1),
+)
+
+
+@op
 def solve_triangular(a, b, upper, left=True, unitriangular=False, transposed=False):
     vector = b.dim() == 1
     a, upper = (a.mT, not upper) if transposed else (a, upper)

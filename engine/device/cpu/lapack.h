@@ -1,6 +1,6 @@
-// LAPACK's routines, declared by ourselves and found at run time in the library that blas.c opens. Matrices lie column by
-// column, sizes are ints, and every argument is passed by address, as Fortran has it; the length of each text follows at
-// the end. A routine runs on the thread that calls it.
+// LAPACK's routines, declared by ourselves and found at run time in the library that blas.c opens. Matrices lie
+// column by column, sizes are ints, and every argument is passed by address, as Fortran has it; the length of each
+// text follows at the end. A routine runs on the thread that calls it.
 #ifndef TD_DEVICE_CPU_LAPACK_H
 #define TD_DEVICE_CPU_LAPACK_H
 #include <stddef.h>
