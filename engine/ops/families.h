@@ -24,6 +24,7 @@
   X(td_family_join)                \
   X(td_family_create)              \
   X(td_family_statistics)          \
+  X(td_family_norm)                \
   X(td_family_search)              \
   X(td_family_scan)                \
   X(td_family_softmax)             \
@@ -108,6 +109,11 @@ td_tensor *td_slice_view(td_scope *s, td_tensor *x, const int64_t *start, const 
 // softmax.c
 td_tensor *td_softmax(td_scope *s, td_tensor *x, int64_t axis);
 td_tensor *td_log_softmax(td_scope *s, td_tensor *x, int64_t axis);
+// scan.c
+td_tensor *td_cumprod(td_scope *s, td_tensor *x, int64_t axis, bool reverse, bool exclusive);
+// scatter.c: gather along an axis, and its transpose: c added up at the places of a tensor of this shape
+td_tensor *td_gather(td_scope *s, td_tensor *x, td_tensor *index, int64_t axis);
+td_tensor *td_gather_adjoint(td_scope *s, td_tensor *c, td_tensor *index, int64_t axis, int rank, const int64_t *shape);
 // create.c
 td_tensor *td_arange(td_scope *s, int64_t count); // int64 0 to count - 1
 td_tensor *td_eye(td_scope *s, int64_t n, uint8_t dtype);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "engine/base/memory.h"
-#include "engine/ops/index.h"
 #include "engine/ops/map.h"
 
 enum { GRAIN = 1 << 15 }; // units of work of a chunk: about 10 us
@@ -127,48 +126,29 @@ const void *td_scratch_view(td_scratch *scratch, td_pool *pool, const td_view *v
   return copy && view->size ? td_flat_fill(pool, view, dtype, copy) : copy;
 }
 
-static void axes_last(int rank, int axis, int *axes) {
-  for (int i = 0; i < rank; i++) axes[i] = i < axis ? i : i + 1 < rank ? i + 1 : axis;
+// ---- inputs brought into the result ----
+
+static void bring_row(void *owner, char *out, const char *in, int64_t stride, int64_t n) {
+  const td_call *call = owner;
+  td_cast_run(out, call->out[0].dtype, in, call->in[0].dtype, stride, n, false);
 }
 
-int td_lines_open(const td_call *call, int axis, uint8_t dtype, td_lines *lines) {
+const char *td_view_bring(const td_call *call) {
   const td_view *in = &call->in[0], *out = &call->out[0];
-  int axes[TD_RANK_MAX] = {0};
-  td_view turned;
-  axes_last(in->rank, axis, axes);
-  td_view_permute(&turned, in, axes);
-  *lines = (td_lines){.length = in->rank ? in->shape[axis] : 1};
-  lines->count = lines->length ? in->size / lines->length : 0;
-  int code = td_flat_open(call, &turned, dtype, &lines->flat);
-  if (code) return code;
-  lines->in = lines->flat.data;
-  lines->out = out->data;
-  td_view_permute(&turned, out, axes);
-  if (td_view_is_flat(&turned)) return TD_OK;
-  int64_t bytes = out->size * td_dtype_bytes(out->dtype);
-  lines->out = lines->owned = td_memory_new((size_t)bytes);
-  if (lines->out) return TD_OK;
-  td_flat_close(&lines->flat);
-  return td_error_memory(call->context, call->op->name, bytes);
-}
-
-void td_lines_close(const td_call *call, int axis, td_lines *lines) {
-  const td_view *out = &call->out[0];
-  if (lines->owned) { // axis of the result is the last of lines->out
-    td_view back;
-    int axes[TD_RANK_MAX];
-    axes_last(out->rank, axis, axes);
-    td_view_permute(&back, out, axes);
-    int64_t strides[TD_RANK_MAX], stride = 1;
-    for (int i = back.rank; i-- > 0;) {
-      strides[i] = stride;
-      stride *= back.shape[i];
-    }
-    td_elements_place(out->data, back.strides, lines->owned, strides, td_dtype_bytes(out->dtype), back.rank,
-                      back.shape);
+  bool same = in->dtype == out->dtype;
+  if (same && td_view_is_flat(in)) return in->data;
+  if (same) {
+    td_elements_copy(call->context->pool, out->data, in->data, td_dtype_bytes(in->dtype), in->rank, in->shape,
+                     in->strides);
+    return out->data;
   }
-  td_memory_free(lines->owned);
-  td_flat_close(&lines->flat);
+  td_call shaped; // the result as row-major elements of the input's shape
+  shaped.context = call->context;
+  shaped.in[0] = shaped.out[0] = *in;
+  shaped.out[0].data = out->data;
+  shaped.out[0].dtype = out->dtype;
+  td_map_rows(&shaped, bring_row, &shaped, true);
+  return out->data;
 }
 
 typedef struct ranges {

@@ -40,17 +40,9 @@ void td_view_of(td_view *view, const td_tensor *t);
 void td_view_permute(td_view *out, const td_view *view, const int *axes); // axes[view->rank]: out's axis i is axes[i]
 void td_view_broadcast(td_view *out, const td_view *view, int rank, const int64_t *shape); // view's shape must fit
 
-// Input 0 and result 0 of one shape as lines: rows of length elements that lie along an axis. The result's are written
-// there and moved to their place when they are closed.
-typedef struct td_lines {
-  int64_t count, length;
-  const char *in; // count x length, row-major, in the dtype asked for
-  char *out; // the same, in the result's dtype
-  td_flat flat;
-  void *owned; // out, where the result's lines lie apart
-} td_lines;
-int td_lines_open(const td_call *call, int axis, uint8_t dtype, td_lines *lines);
-void td_lines_close(const td_call *call, int axis, td_lines *lines);
+// Input 0 as row-major elements of result 0's dtype, where the result may be worked out in place: the input's own, or
+// copied into the result, which has as many.
+const char *td_view_bring(const td_call *call);
 
 // Runs work over count items, cut so that a chunk holds about grain units of work when an item holds cost of them.
 typedef void td_range(void *argument, int64_t first, int64_t last);

@@ -1,105 +1,14 @@
-// Sums, products, extremes and truths over axes. Floats are summed in double precision. Large inputs are cut into
-// blocks of a size that depends on the shape alone; blocks are reduced side by side and combined in order, so the
-// thread count never shows in a result.
+// Sums, products, extremes and truths over axes. Floats are added in double precision.
 #include <math.h>
 #include <string.h>
 
-#include "engine/base/memory.h"
-#include "engine/device/cpu/clones.h"
 #include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/reduce.h"
+#include "engine/ops/states.h"
 
-enum { BLOCK = 1 << 15, COLUMNS = 1024, LANES = 32, SMALL_BYTES = 512 };
-
-// ---- the walk ----
-
-typedef struct kind { // how one reduction runs on one dtype
-  int bytes; // of an accumulator
-  // Sets accumulators[columns] from rows x columns elements, of which rows lie pitch apart.
-  void (*block)(void *accumulators, const void *data, int64_t rows, int64_t columns, int64_t pitch);
-  void (*combine)(void *accumulators, const void *more, int64_t columns);
-} kind;
-
-typedef struct walk {
-  const kind *kind;
-  const char *data;
-  int64_t bytes; // of an element
-  int64_t count, inner;
-  int64_t row_blocks, rows, column_blocks, columns;
-  char *accumulators; // outer x row_blocks x inner
-} walk;
-
-static void walk_blocks(void *argument, int64_t first, int64_t last) {
-  const walk *w = argument;
-  for (int64_t unit = first; unit < last; unit++) {
-    int64_t column = unit % w->column_blocks * w->columns, rest = unit / w->column_blocks;
-    int64_t row = rest % w->row_blocks * w->rows, outer = rest / w->row_blocks;
-    int64_t rows = w->count - row < w->rows ? w->count - row : w->rows;
-    int64_t columns = w->inner - column < w->columns ? w->inner - column : w->columns;
-    w->kind->block(w->accumulators + (rest * w->inner + column) * w->kind->bytes,
-                   w->data + ((outer * w->count + row) * w->inner + column) * w->bytes, rows, columns, w->inner);
-  }
-}
-
-// Reduces r to outer x inner accumulators: in small, where they fit, else in an owned array. NULL: no memory, error
-// set.
-static char *walk_run(const td_call *call, const td_reduction *r, uint8_t dtype, const kind *k,
-                      char small[SMALL_BYTES]) {
-  walk w = {.kind = k, .data = r->flat.data, .bytes = td_dtype_bytes(dtype), .count = r->count, .inner = r->inner};
-  w.columns = r->inner < COLUMNS ? r->inner : COLUMNS;
-  w.column_blocks = w.columns ? (r->inner + w.columns - 1) / w.columns : 0;
-  w.rows = w.columns ? BLOCK / w.columns : 1;
-  w.row_blocks = r->count ? (r->count + w.rows - 1) / w.rows : 1;
-  int64_t results = r->outer * r->inner, bytes = results * w.row_blocks * k->bytes;
-  w.accumulators = bytes <= SMALL_BYTES ? small : td_memory_new((size_t)bytes);
-  if (!w.accumulators) {
-    td_error_memory(call->context, call->op->name, bytes);
-    return NULL;
-  }
-  int64_t cost = (r->count < w.rows ? r->count : w.rows) * w.columns;
-  td_ranges_run(call->context->pool, r->outer * w.row_blocks * w.column_blocks, cost, walk_blocks, &w);
-  int64_t pitch = r->inner * k->bytes;
-  for (int64_t o = 0; o < r->outer && w.row_blocks > 1; o++) {
-    char *into = w.accumulators + o * pitch, *from = w.accumulators + o * w.row_blocks * pitch;
-    for (int64_t b = 1; b < w.row_blocks; b++) k->combine(from, from + b * pitch, r->inner);
-    if (into != from) memmove(into, from, (size_t)pitch);
-  }
-  return w.accumulators;
-}
-
-// ---- the blocks: accumulator = STEP(accumulator, element) from START on ----
-
-#define BLOCKS(type, ACCUMULATOR, name, START, STEP, COMBINE)                                                 \
-  TD_CLONES static void name##_block(void *accumulators, const void *elements, int64_t rows, int64_t columns, \
-                                     int64_t pitch) {                                                         \
-    ACCUMULATOR *restrict a = accumulators;                                                                   \
-    const type *restrict x = elements;                                                                        \
-    if (columns == 1 && pitch == 1) {                                                                         \
-      ACCUMULATOR all = START;                                                                                \
-      int64_t i = 0;                                                                                          \
-      if (rows >= 4 * LANES) {                                                                                \
-        ACCUMULATOR lanes[LANES];                                                                             \
-        for (int l = 0; l < LANES; l++) lanes[l] = START;                                                     \
-        for (; i + LANES <= rows; i += LANES)                                                                 \
-          for (int l = 0; l < LANES; l++) lanes[l] = STEP(lanes[l], x[i + l], ACCUMULATOR);                   \
-        for (int l = 0; l < LANES; l++) all = COMBINE(all, lanes[l], ACCUMULATOR);                            \
-      }                                                                                                       \
-      for (; i < rows; i++) all = STEP(all, x[i], ACCUMULATOR);                                               \
-      *a = all;                                                                                               \
-      return;                                                                                                 \
-    }                                                                                                         \
-    for (int64_t c = 0; c < columns; c++) a[c] = START;                                                       \
-    for (int64_t r = 0; r < rows; r++, x += pitch)                                                            \
-      for (int64_t c = 0; c < columns; c++) a[c] = STEP(a[c], x[c], ACCUMULATOR);                             \
-  }                                                                                                           \
-  static void name##_combine(void *accumulators, const void *more, int64_t columns) {                         \
-    ACCUMULATOR *restrict a = accumulators;                                                                   \
-    const ACCUMULATOR *restrict b = more;                                                                     \
-    for (int64_t c = 0; c < columns; c++) a[c] = COMBINE(a[c], b[c], ACCUMULATOR);                            \
-  }                                                                                                           \
-  static const kind name##_kind = {sizeof(ACCUMULATOR), name##_block, name##_combine};
+// ---- reducers ----
 
 #define PLUS(a, x, A) ((a) + (A)(x))
 #define TIMES(a, x, A) ((a) * (A)(x))
@@ -108,103 +17,125 @@ static char *walk_run(const td_call *call, const td_reduction *r, uint8_t dtype,
 #define OR(a, x, A) ((A)((a) | ((x) != 0)))
 #define AND(a, x, A) ((A)((a) & ((x) != 0)))
 #define COUNT(a, x, A) ((a) + (A)((x) != 0))
+// Those that pass over NaN. An extreme starts as NaN.
+#define PLUS_NUMBER(a, x, A) ((a) + ((x) == (x) ? (A)(x) : (A)0))
+#define TIMES_NUMBER(a, x, A) ((a) * ((x) == (x) ? (A)(x) : (A)1))
+#define LARGER_NUMBER(a, x, A) ((((x) > (a)) | ((a) != (a))) ? (A)(x) : (a))
+#define SMALLER_NUMBER(a, x, A) ((((x) < (a)) | ((a) != (a))) ? (A)(x) : (a))
+
+static void finish_total(const void *states, int64_t count, const td_finish *to) {
+  for (int64_t i = 0; i < count; i++) td_finish_number(to, 0, i, ((const double *)states)[i]);
+}
+
+static void finish_mean(const void *states, int64_t count, const td_finish *to) {
+  for (int64_t i = 0; i < count; i++) td_finish_number(to, 0, i, ((const double *)states)[i] / (double)to->n);
+}
+
+TD_STORE(finish_uint8, uint8_t)
+TD_STORE(finish_int32, int32_t)
+TD_STORE(finish_int64, int64_t)
+TD_STORE(finish_float, float)
+TD_STORE(finish_double, double)
 
 // Of signed types: an int32 is widened with its sign, then wraps as int64.
-#define INTEGER_BLOCKS(name, START, STEP)                    \
-  BLOCKS(uint8_t, uint64_t, name##_uint8, START, STEP, STEP) \
-  BLOCKS(int32_t, uint64_t, name##_int32, START, STEP, STEP) \
-  BLOCKS(int64_t, uint64_t, name##_int64, START, STEP, STEP)
-#define KINDS(name)                                                                                          \
-  static const kind *const name##_kinds[TD_DTYPE_COUNT] = {                                                  \
-      [TD_BOOL] = &name##_uint8_kind,  [TD_UINT8] = &name##_uint8_kind,     [TD_INT32] = &name##_int32_kind, \
-      [TD_INT64] = &name##_int64_kind, [TD_FLOAT32] = &name##_float32_kind, [TD_FLOAT64] = &name##_float64_kind};
+#define INTEGERS(name, START, STEP, FINISH)                            \
+  TD_STATES(uint8_t, uint64_t, name##_uint8, START, STEP, STEP, FINISH)   \
+  TD_STATES(int32_t, uint64_t, name##_int32, START, STEP, STEP, FINISH)   \
+  TD_STATES(int64_t, uint64_t, name##_int64, START, STEP, STEP, FINISH)
+#define FLOATS(name, START, STEP, COMBINE, FINISH)                           \
+  TD_STATES(float, double, name##_float32, START, STEP, COMBINE, FINISH)        \
+  TD_STATES(double, double, name##_float64, START, STEP, COMBINE, FINISH)
+#define TABLE(name, integers, floats)                                                                       \
+  static const td_reducer *const name##_reducers[TD_DTYPE_COUNT] = {                                        \
+      [TD_BOOL] = &integers##_uint8_reducer,  [TD_UINT8] = &integers##_uint8_reducer,                       \
+      [TD_INT32] = &integers##_int32_reducer, [TD_INT64] = &integers##_int64_reducer,                       \
+      [TD_FLOAT32] = &floats##_float32_reducer, [TD_FLOAT64] = &floats##_float64_reducer};
 
-INTEGER_BLOCKS(sum, 0, PLUS)
-BLOCKS(float, double, sum_float32, 0, PLUS, PLUS)
-BLOCKS(double, double, sum_float64, 0, PLUS, PLUS)
-KINDS(sum)
+INTEGERS(sum, 0, PLUS, finish_int64)
+FLOATS(sum, 0, PLUS, PLUS, finish_total)
+TABLE(sum, sum, sum)
+FLOATS(nansum, 0, PLUS_NUMBER, PLUS, finish_total)
+TABLE(nansum, sum, nansum)
+FLOATS(mean, 0, PLUS, PLUS, finish_mean)
 
-INTEGER_BLOCKS(prod, 1, TIMES)
-BLOCKS(float, double, prod_float32, 1, TIMES, TIMES)
-BLOCKS(double, double, prod_float64, 1, TIMES, TIMES)
-KINDS(prod)
+INTEGERS(prod, 1, TIMES, finish_int64)
+FLOATS(prod, 1, TIMES, TIMES, finish_total)
+TABLE(prod, prod, prod)
+FLOATS(nanprod, 1, TIMES_NUMBER, TIMES, finish_total)
+TABLE(nanprod, prod, nanprod)
 
-BLOCKS(uint8_t, uint8_t, max_uint8, 0, LARGER, LARGER)
-BLOCKS(int32_t, int32_t, max_int32, INT32_MIN, LARGER, LARGER)
-BLOCKS(int64_t, int64_t, max_int64, INT64_MIN, LARGER, LARGER)
-BLOCKS(float, float, max_float32, -INFINITY, LARGER, LARGER)
-BLOCKS(double, double, max_float64, -(double)INFINITY, LARGER, LARGER)
-KINDS(max)
+#define EXTREMES(name, STEP, least_uint8, least_int32, least_int64, least)                      \
+  TD_STATES(uint8_t, uint8_t, name##_uint8, least_uint8, STEP, STEP, finish_uint8)                 \
+  TD_STATES(int32_t, int32_t, name##_int32, least_int32, STEP, STEP, finish_int32)                 \
+  TD_STATES(int64_t, int64_t, name##_int64, least_int64, STEP, STEP, finish_int64)                 \
+  TD_STATES(float, float, name##_float32, least, STEP, STEP, finish_float)                         \
+  TD_STATES(double, double, name##_float64, (double)least, STEP, STEP, finish_double)              \
+  TD_STATES(float, float, nan##name##_float32, NAN, STEP##_NUMBER, STEP##_NUMBER, finish_float)    \
+  TD_STATES(double, double, nan##name##_float64, (double)NAN, STEP##_NUMBER, STEP##_NUMBER, finish_double) \
+  TABLE(name, name, name)                                                                       \
+  TABLE(nan##name, name, nan##name)
+EXTREMES(max, LARGER, 0, INT32_MIN, INT64_MIN, -INFINITY)
+EXTREMES(min, SMALLER, UINT8_MAX, INT32_MAX, INT64_MAX, INFINITY)
 
-BLOCKS(uint8_t, uint8_t, min_uint8, UINT8_MAX, SMALLER, SMALLER)
-BLOCKS(int32_t, int32_t, min_int32, INT32_MAX, SMALLER, SMALLER)
-BLOCKS(int64_t, int64_t, min_int64, INT64_MAX, SMALLER, SMALLER)
-BLOCKS(float, float, min_float32, INFINITY, SMALLER, SMALLER)
-BLOCKS(double, double, min_float64, (double)INFINITY, SMALLER, SMALLER)
-KINDS(min)
-
-#define TRUTH_BLOCKS(ACCUMULATOR, name, START, STEP, COMBINE)       \
-  BLOCKS(uint8_t, ACCUMULATOR, name##_uint8, START, STEP, COMBINE)  \
-  BLOCKS(int32_t, ACCUMULATOR, name##_int32, START, STEP, COMBINE)  \
-  BLOCKS(int64_t, ACCUMULATOR, name##_int64, START, STEP, COMBINE)  \
-  BLOCKS(float, ACCUMULATOR, name##_float32, START, STEP, COMBINE)  \
-  BLOCKS(double, ACCUMULATOR, name##_float64, START, STEP, COMBINE) \
-  KINDS(name)
-TRUTH_BLOCKS(uint8_t, any, 0, OR, OR)
-TRUTH_BLOCKS(uint8_t, all, 1, AND, AND)
-TRUTH_BLOCKS(int64_t, count_nonzero, 0, COUNT, PLUS)
+#define TRUTHS(STATE, name, START, STEP, COMBINE, FINISH)                   \
+  TD_STATES(uint8_t, STATE, name##_uint8, START, STEP, COMBINE, FINISH)        \
+  TD_STATES(int32_t, STATE, name##_int32, START, STEP, COMBINE, FINISH)        \
+  TD_STATES(int64_t, STATE, name##_int64, START, STEP, COMBINE, FINISH)        \
+  TD_STATES(float, STATE, name##_float32, START, STEP, COMBINE, FINISH)        \
+  TD_STATES(double, STATE, name##_float64, START, STEP, COMBINE, FINISH)       \
+  TABLE(name, name, name)
+TRUTHS(uint8_t, any, 0, OR, OR, finish_uint8)
+TRUTHS(uint8_t, all, 1, AND, AND, finish_uint8)
+TRUTHS(int64_t, count_nonzero, 0, COUNT, PLUS, finish_int64)
 
 // ---- kernels ----
 
-// Runs a reduction, then writes accumulators of double to a floating result divided by divisor, others as they are.
-static int reduce(const td_call *call, const kind *const *kinds, uint8_t dtype, bool in_double, double divisor) {
-  bool reduced[TD_RANK_MAX];
-  td_reduction r;
-  td_reduction_axes(&call->args[0], call->in[0].rank, reduced);
-  int code = td_reduction_open(call, reduced, false, dtype, &r);
-  if (code) return code;
-  const kind *k = kinds[dtype];
-  _Alignas(16) char small[SMALL_BYTES];
-  char *accumulators = walk_run(call, &r, dtype, k, small);
-  td_flat_close(&r.flat);
-  if (!accumulators) return call->context->error.code;
-  const td_view *out = &call->out[0];
-  const double *values = (const double *)accumulators;
-  if (!in_double) memcpy(out->data, accumulators, (size_t)(out->size * k->bytes));
-  else if (out->dtype == TD_FLOAT32)
-    for (int64_t i = 0; i < out->size; i++) ((float *)out->data)[i] = (float)(values[i] / divisor);
-  else
-    for (int64_t i = 0; i < out->size; i++) ((double *)out->data)[i] = values[i] / divisor;
-  if (accumulators != small) td_memory_free(accumulators);
-  return TD_OK;
-}
+#define KERNEL(name)                                                                                    \
+  static int name##_kernel(const td_call *call) {                                                       \
+    uint8_t dtype = call->in[0].dtype;                                                                  \
+    return td_reduce(call, &call->args[0], name##_reducers[dtype], dtype, 0);                           \
+  }                                                                                                     \
+  static int64_t name##_workspace(const td_call *call) {                                                \
+    return td_reduce_workspace(call, &call->args[0], name##_reducers[call->in[0].dtype]);               \
+  }
+KERNEL(sum)
+KERNEL(nansum)
+KERNEL(prod)
+KERNEL(nanprod)
+KERNEL(max)
+KERNEL(nanmax)
+KERNEL(min)
+KERNEL(nanmin)
+KERNEL(any)
+KERNEL(all)
+KERNEL(count_nonzero)
 
-static int total_kernel(const td_call *call, const kind *const *kinds) {
-  uint8_t dtype = call->in[0].dtype;
-  return reduce(call, kinds, dtype, td_dtype_is_float(dtype), 1);
-}
-
-static int sum_kernel(const td_call *call) { return total_kernel(call, sum_kinds); }
-static int prod_kernel(const td_call *call) { return total_kernel(call, prod_kinds); }
-static int max_kernel(const td_call *call) { return reduce(call, max_kinds, call->in[0].dtype, false, 1); }
-static int min_kernel(const td_call *call) { return reduce(call, min_kinds, call->in[0].dtype, false, 1); }
-static int any_kernel(const td_call *call) { return reduce(call, any_kinds, call->in[0].dtype, false, 1); }
-static int all_kernel(const td_call *call) { return reduce(call, all_kinds, call->in[0].dtype, false, 1); }
-static int count_kernel(const td_call *call) { return reduce(call, count_nonzero_kinds, call->in[0].dtype, false, 1); }
-
-static int64_t view_count(const td_view *in, const td_arg *axes) {
-  td_meta meta = {.rank = in->rank};
-  memcpy(meta.shape, in->shape, in->rank * sizeof *in->shape);
-  return td_reduction_count(&meta, axes);
+static const td_reducer *mean_reducer(const td_call *call) { // integers are exact in double up to 2^53
+  return call->in[0].dtype == TD_FLOAT32 ? &mean_float32_reducer : &mean_float64_reducer;
 }
 
 static int mean_kernel(const td_call *call) {
-  int64_t count = view_count(&call->in[0], &call->args[0]);
+  int64_t count = td_reduction_view_count(&call->in[0], &call->args[0]);
   if (!count && call->out[0].size && call->context->warn)
     call->context->warn(call->context->owner, "mean of an empty tensor is NaN");
-  uint8_t dtype = call->in[0].dtype == TD_FLOAT32 ? TD_FLOAT32 : TD_FLOAT64; // integers are exact in double up to 2^53
-  return reduce(call, sum_kinds, dtype, true, (double)count);
+  uint8_t dtype = call->in[0].dtype == TD_FLOAT32 ? TD_FLOAT32 : TD_FLOAT64;
+  return td_reduce(call, &call->args[0], mean_reducer(call), dtype, 0);
 }
+
+static int64_t mean_workspace(const td_call *call) {
+  return td_reduce_workspace(call, &call->args[0], mean_reducer(call));
+}
+
+// The smallest into the first output, the largest into the second one.
+static int aminmax_kernel(const td_call *call) {
+  td_call half = *call;
+  half.out_count = 1;
+  min_kernel(&half);
+  half.out[0] = call->out[1];
+  return max_kernel(&half);
+}
+
+static int64_t aminmax_workspace(const td_call *call) { return max_workspace(call); }
 
 // ---- shapes ----
 
@@ -220,12 +151,9 @@ static int count_infer(td_infer *infer) {
   return code;
 }
 
-static int extreme_infer(td_infer *infer) {
-  int code = td_reduction_infer(infer);
-  if (code || td_reduction_count(&infer->in[0], &infer->args[0])) return code;
-  if (!td_shape_size(infer->out[0].rank, infer->out[0].shape)) return TD_OK; // there is no result to be made of nothing
-  code = td_infer_fail(infer, TD_ERROR_VALUE, "no identity: the reduced axes hold no element");
-  td_error_hint(infer->context, "test x.size first");
+static int aminmax_infer(td_infer *infer) {
+  int code = td_reduction_infer_extreme(infer);
+  infer->out[1] = infer->out[0];
   return code;
 }
 
@@ -235,60 +163,77 @@ static td_tensor *spread(td_rule *rule, td_tensor *t) { // t, as a tensor that b
   return td_reduction_expand(rule, t, &rule->args[0], rule->args[1].i);
 }
 
-static td_tensor *sum_gradient(td_rule *rule) {
+static td_tensor *spread_over(td_rule *rule, td_tensor *t) { // t, in the input's shape
   const td_meta *in = &rule->in_meta[0];
-  return td_broadcast_to(&rule->scope, spread(rule, rule->cotangent[0]), in->rank, in->shape);
+  return td_broadcast_to(&rule->scope, spread(rule, t), in->rank, in->shape);
 }
 
 static int sum_vjp(td_rule *rule) {
-  rule->din[0] = sum_gradient(rule);
+  rule->din[0] = spread_over(rule, rule->cotangent[0]);
   return TD_OK;
 }
 
 static int mean_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
   int64_t count = td_reduction_count(&rule->in_meta[0], &rule->args[0]);
-  td_tensor *c = td_divide(s, rule->cotangent[0], td_scope_number(s, (double)count, rule->cotangent[0]));
-  const td_meta *in = &rule->in_meta[0];
-  rule->din[0] = td_broadcast_to(s, spread(rule, c), in->rank, in->shape);
+  rule->din[0] =
+      spread_over(rule, td_divide(s, rule->cotangent[0], td_scope_number(s, (double)count, rule->cotangent[0])));
+  return TD_OK;
+}
+
+static int nansum_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *x = rule->in[0], *c = spread(rule, rule->cotangent[0]);
+  rule->din[0] = td_where(s, td_equal(s, x, x), c, td_scope_number(s, 0, c));
   return TD_OK;
 }
 
 // Elements that equal the result share its cotangent. In a group whose result is NaN those are the NaNs.
-static int extreme_vjp(td_rule *rule) {
+static td_tensor *extreme_gradient(td_rule *rule, int output) {
   td_scope *s = &rule->scope;
-  td_tensor *x = rule->in[0];
-  if (!x) return TD_OK;
-  td_tensor *same = td_equal(s, x, spread(rule, rule->out[0]));
+  td_tensor *x = rule->in[0], *y = spread(rule, rule->out[output]);
+  if (!x || !y) return NULL;
   td_tensor *yes = td_scope_number(s, 1, x), *no = td_scope_number(s, 0, x);
-  td_tensor *chosen = td_where(s, td_equal(s, x, x), td_where(s, same, yes, no), yes);
+  td_tensor *lost = td_where(s, td_equal(s, y, y), no, yes); // 1 where the result is NaN
+  td_tensor *chosen = td_where(s, td_equal(s, x, x), td_where(s, td_equal(s, x, y), yes, no), lost);
   td_tensor *share = td_divide(s, chosen, td_sum(s, chosen, &rule->args[0], true));
-  rule->din[0] = td_multiply(s, spread(rule, rule->cotangent[0]), share);
+  return td_multiply(s, spread(rule, rule->cotangent[output]), share);
+}
+
+static int extreme_vjp(td_rule *rule) {
+  rule->din[0] = extreme_gradient(rule, 0);
   return TD_OK;
 }
 
-// The product of the others, without dividing. It is made of ops, so it can be differentiated again. The reduced axes
-// become one last axis for it.
-static int prod_vjp(td_rule *rule) {
-  td_scope *s = &rule->scope;
-  const td_meta *in = &rule->in_meta[0];
-  bool reduced[TD_RANK_MAX];
-  int axes[TD_RANK_MAX], back[TD_RANK_MAX], at = 0;
-  int64_t shape[TD_RANK_MAX], n = td_reduction_count(in, &rule->args[0]);
-  if (!td_shape_size(in->rank, in->shape)) return TD_OK;
-  td_reduction_axes(&rule->args[0], in->rank, reduced);
-  for (int turn = 0; turn < 2; turn++)
-    for (int i = 0; i < in->rank; i++)
-      if (reduced[i] == turn) axes[at++] = i;
-  for (int i = 0; i < in->rank; i++) {
-    back[axes[i]] = i;
-    shape[i] = in->shape[axes[i]];
+static int aminmax_vjp(td_rule *rule) {
+  for (int k = 0; k < 2; k++) {
+    if (!rule->cotangent[k]) continue;
+    td_tensor *part = extreme_gradient(rule, k);
+    rule->din[0] = rule->din[0] ? td_add(&rule->scope, rule->din[0], part) : part;
   }
-  const int64_t flat[] = {td_shape_size(in->rank, in->shape) / n, n};
-  td_tensor *x = td_reshape(s, td_permute(s, rule->in[0], axes), 2, flat);
-  td_tensor *others = td_multiply(s, td_products_beside(s, x, true), td_products_beside(s, x, false));
-  others = td_permute(s, td_reshape(s, others, in->rank, shape), back);
-  rule->din[0] = td_chain(s, spread(rule, rule->cotangent[0]), others);
+  return TD_OK;
+}
+
+// The products of the elements before and after each one, without dividing.
+static td_tensor *prod_gradient(td_rule *rule, td_tensor *x) {
+  td_scope *s = &rule->scope;
+  td_turn turn = td_turn_of(&rule->in_meta[0], &rule->args[0]);
+  if (!turn.flat[0] || !turn.flat[1]) return NULL;
+  td_tensor *lines = td_turn_to_lines(s, &turn, x);
+  td_tensor *others = td_multiply(s, td_cumprod(s, lines, 1, false, true), td_cumprod(s, lines, 1, true, true));
+  return td_chain(s, spread(rule, rule->cotangent[0]), td_turn_from_lines(s, &turn, others));
+}
+
+static int prod_vjp(td_rule *rule) {
+  rule->din[0] = prod_gradient(rule, rule->in[0]);
+  return TD_OK;
+}
+
+static int nanprod_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *x = rule->in[0], *number = td_equal(s, x, x);
+  td_tensor *gradient = prod_gradient(rule, td_where(s, number, x, td_scope_number(s, 1, x)));
+  if (gradient) rule->din[0] = td_where(s, number, gradient, td_scope_number(s, 0, gradient));
   return TD_OK;
 }
 
@@ -317,118 +262,78 @@ static const td_sample total_samples[] = {
     TD_SAMPLES_END,
 };
 
-static const td_op sum = {
-    .name = "sum",
-    .params = TD_REDUCE_PARAMS,
-    .kind = TD_KIND_REDUCE,
-    .flags = TD_LINEAR,
-    .method = true,
-    .infer = td_reduction_infer_total,
-    .batch = td_batch_axes,
-    .kernel = sum_kernel,
-    .vjp = sum_vjp,
-    .doc = "Sum of the elements over axis (all axes when None); keepdims keeps them with size 1.\n"
-           "Sums of integers and bools are int64. The sum of nothing is 0. Floats are added in double precision.\n"
-           "Gradient: the cotangent, for every element.",
-    .example = "sum(tensor([[1., 2.], [3., 4.]]), axis=0).tolist()  # [4.0, 6.0]",
-    .samples = total_samples,
-};
+#define REDUCE_ROW(NAME, ALIAS, INFER, ...)                                                                     \
+  static const td_op NAME = {.name = #NAME,                                                                     \
+                             .alias = ALIAS,                                                                    \
+                             .params = TD_REDUCE_PARAMS,                                                        \
+                             .kind = TD_KIND_REDUCE,                                                            \
+                             .method = true,                                                                    \
+                             .infer = INFER,                                                                    \
+                             .kernel = NAME##_kernel,                                                           \
+                             .workspace = NAME##_workspace,                                                     \
+                             .batch = td_batch_axes,                                                            \
+                             __VA_ARGS__};
 
-static const td_op mean = {
-    .name = "mean",
-    .params = TD_REDUCE_PARAMS,
-    .kind = TD_KIND_REDUCE,
-    .flags = TD_LINEAR,
-    .method = true,
-    .infer = td_reduction_infer_floating,
-    .batch = td_batch_axes,
-    .kernel = mean_kernel,
-    .vjp = mean_vjp,
-    .doc = "Mean of the elements over axis (all axes when None).\n"
-           "Means of integers and bools are float32. The mean of nothing is NaN, with a warning.\n"
-           "Gradient: the cotangent divided by the number of elements, for every element.",
-    .example = "mean(tensor([[1., 2.], [3., 4.]]), axis=1).tolist()  # [1.5, 3.5]",
-    .samples = reduce_samples,
-};
+REDUCE_ROW(sum, TD_ALIAS("reduce_sum"), td_reduction_infer_total, .flags = TD_LINEAR, .vjp = sum_vjp,
+           .doc = "Sum of the elements over axis (all axes when None); keepdims keeps them with size 1.\n"
+                  "Sums of integers and bools are int64. The sum of nothing is 0. Floats are added in double precision.\n"
+                  "Gradient: the cotangent, for every element.",
+           .example = "sum(tensor([[1., 2.], [3., 4.]]), axis=0).tolist()  # [4.0, 6.0]", .samples = total_samples)
 
-static const td_op prod = {
-    .name = "prod",
-    .params = TD_REDUCE_PARAMS,
-    .kind = TD_KIND_REDUCE,
-    .method = true,
-    .infer = td_reduction_infer_total,
-    .batch = td_batch_axes,
-    .kernel = prod_kernel,
-    .vjp = prod_vjp,
-    .saves = TD_SAVES_IN0,
-    .doc = "Product of the elements over axis (all axes when None).\n"
-           "Products of integers and bools are int64. The product of nothing is 1.\n"
-           "Gradient: for each element the product of the others, found without dividing, so zeros are right.",
-    .example = "prod(tensor([2., 3., 4.])).item()  # 24.0",
-    .samples = total_samples,
-};
+REDUCE_ROW(nansum, NULL, td_reduction_infer_total, .vjp = nansum_vjp, .saves = TD_SAVES_IN0,
+           .doc = "Sum of the elements over axis that are not NaN; 0 where there is none.\n"
+                  "Gradient: the cotangent, and 0 for NaN.",
+           .example = "nansum(tensor([1., nan, 2.])).item()  # 3.0", .samples = total_samples)
 
-#define EXTREME(NAME, WORD)                                                                                  \
-  static const td_op NAME = {                                                                                \
-      .name = #NAME,                                                                                         \
-      .params = TD_REDUCE_PARAMS,                                                                            \
-      .kind = TD_KIND_REDUCE,                                                                                \
-      .method = true,                                                                                        \
-      .infer = extreme_infer,                                                                                \
-      .kernel = NAME##_kernel,                                                                               \
-      .vjp = extreme_vjp,                                                                                    \
-      .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,                                                               \
-      .doc = WORD " element over axis (all axes when None); NaN where there is one.\n"                       \
-                  "Of nothing it is an error. Gradient: the cotangent; elements that tie share it equally.", \
-      .example = #NAME "(tensor([[1., 5.], [7., 3.]]), axis=1).tolist()  # " NAME##_EXAMPLE,                 \
-      .samples = reduce_samples,                                                                             \
-  };
-#define max_EXAMPLE "[5.0, 7.0]"
-#define min_EXAMPLE "[1.0, 3.0]"
-EXTREME(max, "Largest")
-EXTREME(min, "Smallest")
+REDUCE_ROW(mean, TD_ALIAS("reduce_mean"), td_reduction_infer_floating, .flags = TD_LINEAR, .vjp = mean_vjp,
+           .doc = "Mean of the elements over axis (all axes when None).\n"
+                  "Means of integers and bools are float32. The mean of nothing is NaN, with a warning.\n"
+                  "Gradient: the cotangent divided by the number of elements, for every element.",
+           .example = "mean(tensor([[1., 2.], [3., 4.]]), axis=1).tolist()  # [1.5, 3.5]", .samples = reduce_samples)
 
-static const td_op any = {
-    .name = "any",
-    .params = TD_REDUCE_PARAMS,
-    .kind = TD_KIND_REDUCE,
-    .method = true,
-    .infer = truth_infer,
-    .batch = td_batch_axes,
-    .kernel = any_kernel,
-    .no_gradient = "bool result",
-    .doc = "True where an element over axis is not 0. NaN counts as not 0. Of nothing: False.",
-    .example = "any(tensor([0., 2.])).item()  # True",
-    .samples = total_samples,
-};
+REDUCE_ROW(prod, TD_ALIAS("reduce_prod"), td_reduction_infer_total, .vjp = prod_vjp, .saves = TD_SAVES_IN0,
+           .doc = "Product of the elements over axis (all axes when None).\n"
+                  "Products of integers and bools are int64. The product of nothing is 1.\n"
+                  "Gradient: for each element the product of the others, found without dividing, so zeros are right.",
+           .example = "prod(tensor([2., 3., 4.])).item()  # 24.0", .samples = total_samples)
 
-static const td_op all = {
-    .name = "all",
-    .params = TD_REDUCE_PARAMS,
-    .kind = TD_KIND_REDUCE,
-    .method = true,
-    .infer = truth_infer,
-    .batch = td_batch_axes,
-    .kernel = all_kernel,
-    .no_gradient = "bool result",
-    .doc = "True where no element over axis is 0. Of nothing: True.",
-    .example = "all(tensor([0., 2.])).item()  # False",
-    .samples = total_samples,
-};
+REDUCE_ROW(nanprod, NULL, td_reduction_infer_total, .vjp = nanprod_vjp, .saves = TD_SAVES_IN0,
+           .doc = "Product of the elements over axis that are not NaN; 1 where there is none.\n"
+                  "Gradient: the product of the others, and 0 for NaN.",
+           .example = "nanprod(tensor([2., nan, 3.])).item()  # 6.0", .samples = total_samples)
 
-static const td_op count_nonzero = {
-    .name = "count_nonzero",
-    .params = TD_REDUCE_PARAMS,
-    .kind = TD_KIND_REDUCE,
-    .method = true,
-    .infer = count_infer,
-    .batch = td_batch_axes,
-    .kernel = count_kernel,
-    .no_gradient = "integer result",
-    .doc = "Number of elements over axis that are not 0, as int64.",
-    .example = "count_nonzero(tensor([0., 2., 3.])).item()  # 2",
-    .samples = total_samples,
-};
+#define EXTREME_ROW(NAME, ALIAS, WORDS, EXAMPLE)                                                                \
+  REDUCE_ROW(NAME, ALIAS, td_reduction_infer_extreme, .vjp = extreme_vjp,                                       \
+             .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,                                                           \
+             .doc = WORDS "\nOf nothing it is an error. argmax and argmin tell where it stands.\n"              \
+                          "Gradient: the cotangent; elements that tie share it equally.",                       \
+             .example = EXAMPLE, .samples = reduce_samples)
+static const char *const max_alias[] = {"amax", "reduce_max", NULL}, *const min_alias[] = {"amin", "reduce_min", NULL};
+EXTREME_ROW(max, max_alias, "Largest element over axis (all axes when None); NaN where there is one.",
+            "max(tensor([[1., 5.], [7., 3.]]), axis=1).tolist()  # [5.0, 7.0]")
+EXTREME_ROW(min, min_alias, "Smallest element over axis (all axes when None); NaN where there is one.",
+            "min(tensor([[1., 5.], [7., 3.]]), axis=1).tolist()  # [1.0, 3.0]")
+EXTREME_ROW(nanmax, NULL, "Largest element over axis that is not NaN; NaN where there is none.",
+            "nanmax(tensor([1., nan, 3.])).item()  # 3.0")
+EXTREME_ROW(nanmin, NULL, "Smallest element over axis that is not NaN; NaN where there is none.",
+            "nanmin(tensor([1., nan, 3.])).item()  # 1.0")
+
+REDUCE_ROW(aminmax, NULL, aminmax_infer, .outputs = 2, .vjp = aminmax_vjp, .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,
+           .doc = "The smallest and the largest element over axis (all axes when None), as a tuple.\n"
+                  "NaN where there is one; of nothing an error. Gradient: of each its cotangent; elements that tie share it.",
+           .example = "aminmax(tensor([3., 1., 2.]))[1].item()  # 3.0", .samples = reduce_samples)
+
+REDUCE_ROW(any, TD_ALIAS("reduce_any"), truth_infer, .no_gradient = "bool result",
+           .doc = "True where an element over axis is not 0. NaN counts as not 0. Of nothing: False.",
+           .example = "any(tensor([0., 2.])).item()  # True", .samples = total_samples)
+
+REDUCE_ROW(all, TD_ALIAS("reduce_all"), truth_infer, .no_gradient = "bool result",
+           .doc = "True where no element over axis is 0. Of nothing: True.",
+           .example = "all(tensor([0., 2.])).item()  # False", .samples = total_samples)
+
+REDUCE_ROW(count_nonzero, NULL, count_infer, .no_gradient = "integer result",
+           .doc = "Number of elements over axis that are not 0, as int64.",
+           .example = "count_nonzero(tensor([0., 2., 3.])).item()  # 2", .samples = total_samples)
 
 // ---- builders ----
 
@@ -457,4 +362,5 @@ td_tensor *td_sum_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape) 
   return summed && summed->rank == rank ? summed : td_reshape(s, summed, rank, shape);
 }
 
-const td_op *const td_family_reduce[] = {&sum, &mean, &prod, &max, &min, &any, &all, &count_nonzero, NULL};
+const td_op *const td_family_reduce[] = {&sum,    &nansum, &mean,    &prod, &nanprod, &max,           &min, &nanmax,
+                                         &nanmin, &aminmax, &any, &all,     &count_nonzero, NULL};

@@ -1,4 +1,4 @@
-// What reductions share: the shape of their result, the walk over their input, and their cotangent spread out again.
+// What reductions share: the shape of their result, and parts of their gradients.
 #include <string.h>
 
 #include "engine/ops/families.h"
@@ -17,6 +17,12 @@ int64_t td_reduction_count(const td_meta *in, const td_arg *axes) {
   for (int i = 0; i < in->rank; i++)
     if (reduced[i]) count *= in->shape[i];
   return count;
+}
+
+int64_t td_reduction_view_count(const td_view *in, const td_arg *axes) {
+  td_meta meta = {.rank = in->rank};
+  memcpy(meta.shape, in->shape, in->rank * sizeof *in->shape);
+  return td_reduction_count(&meta, axes);
 }
 
 int td_reduction_shape(td_infer *infer, const td_arg *axes, bool keepdims) {
@@ -50,54 +56,44 @@ int td_reduction_infer_floating(td_infer *infer) {
   return code;
 }
 
-// The input is read as it lies when it is row-major and the reduced axes are neighbours (axes of size 1 aside);
-// otherwise a copy has the kept axes first.
-int td_reduction_open(const td_call *call, const bool reduced[TD_RANK_MAX], bool lines, uint8_t dtype,
-                      td_reduction *r) {
-  const td_view *in = &call->in[0];
-  int axes[TD_RANK_MAX], kept = 0, first = in->rank, last = -1;
-  bool neighbours = td_view_is_flat(in);
-  *r = (td_reduction){1, 1, 1, {0}};
-  for (int i = 0; i < in->rank; i++) {
-    if (!reduced[i]) axes[kept++] = i;
-    else if (in->shape[i] != 1) {
-      if (first == in->rank) first = i;
-      last = i;
-    }
-  }
-  for (int i = 0, at = kept; i < in->rank; i++)
-    if (reduced[i]) axes[at++] = i;
-  for (int i = 0; i < in->rank; i++) {
-    if (reduced[i]) r->count *= in->shape[i];
-    else if (i < first) r->outer *= in->shape[i];
-    else {
-      r->inner *= in->shape[i];
-      if (i < last && in->shape[i] != 1) neighbours = false;
-    }
-  }
-  if (neighbours && (!lines || r->inner == 1)) return td_flat_open(call, in, dtype, &r->flat);
-  r->outer *= r->inner;
-  r->inner = 1;
-  td_view permuted;
-  td_view_permute(&permuted, in, axes);
-  return td_flat_open(call, &permuted, dtype, &r->flat);
+int td_reduction_infer_extreme(td_infer *infer) {
+  int code = td_reduction_infer(infer);
+  if (code || td_reduction_count(&infer->in[0], &infer->args[0])) return code;
+  if (!td_shape_size(infer->out[0].rank, infer->out[0].shape)) return TD_OK; // there is no result to be made of nothing
+  code = td_infer_fail(infer, TD_ERROR_VALUE, "no identity: the reduced axes hold no element");
+  td_error_hint(infer->context, "test x.size first");
+  return code;
 }
 
 td_tensor *td_reduction_expand(td_rule *rule, td_tensor *t, const td_arg *axes, bool keepdims) {
   return keepdims ? t : td_expand_axes(&rule->scope, t, axes, rule->in_meta[0].rank);
 }
 
-td_tensor *td_shift_lines(td_scope *s, td_tensor *x, int64_t by, bool right, double fill) {
-  if (!x) return NULL;
-  const int64_t steps[] = {1, 1}, start[] = {0, right ? 0 : by}, size[] = {x->shape[0], x->shape[1] - by};
-  td_meta gap = {.dtype = x->dtype, .rank = 2, .shape = {x->shape[0], by}};
-  td_tensor *filled = td_scope_filled(s, fill, &gap), *rest = td_slice_view(s, x, start, steps, size);
-  return right ? td_concat(s, filled, rest, 1) : td_concat(s, rest, filled, 1);
+td_turn td_turn_of(const td_meta *in, const td_arg *axes) {
+  bool reduced[TD_RANK_MAX];
+  td_turn turn = {.rank = in->rank, .flat = {1, 1}};
+  int at = 0;
+  td_reduction_axes(axes, in->rank, reduced);
+  for (int last = 0; last < 2; last++)
+    for (int i = 0; i < in->rank; i++)
+      if (reduced[i] == last) turn.axes[at++] = i;
+  for (int i = 0; i < in->rank; i++) {
+    turn.back[turn.axes[i]] = i;
+    turn.shape[i] = in->shape[turn.axes[i]];
+    turn.flat[reduced[turn.axes[i]]] *= turn.shape[i];
+  }
+  return turn;
 }
 
-td_tensor *td_products_beside(td_scope *s, td_tensor *x, bool before) {
-  td_tensor *running = td_shift_lines(s, x, 1, before, 1);
-  for (int64_t by = 1; running && by < x->shape[1]; by *= 2)
-    running = td_multiply(s, running, td_shift_lines(s, running, by, before, 1));
-  return running;
+td_tensor *td_turn_to_lines(td_scope *s, const td_turn *turn, td_tensor *x) {
+  return td_reshape(s, td_permute(s, x, turn->axes), 2, turn->flat);
+}
+
+td_tensor *td_turn_from_lines(td_scope *s, const td_turn *turn, td_tensor *lines) {
+  return td_permute(s, td_reshape(s, lines, turn->rank, turn->shape), turn->back);
+}
+
+td_tensor *td_reciprocal_or_zero(td_scope *s, td_tensor *t) {
+  td_tensor *zero = td_scope_number(s, 0, t), *one = td_scope_number(s, 1, t), *none = td_equal(s, t, zero);
+  return td_where(s, none, zero, td_divide(s, one, td_where(s, none, one, t)));
 }

@@ -247,6 +247,12 @@ static td_tensor *gather_back(td_scope *s, td_tensor *c, td_tensor *index, int64
   return td_scope_apply(s, &gather_adjoint, args, 2, c, index);
 }
 
+td_tensor *td_gather(td_scope *s, td_tensor *x, td_tensor *index, int64_t axis) { return gather_with(s, x, index, axis); }
+
+td_tensor *td_gather_adjoint(td_scope *s, td_tensor *c, td_tensor *index, int64_t axis, int rank, const int64_t *shape) {
+  return gather_back(s, c, index, axis, rank, shape);
+}
+
 // ---- scatter, scatter_add, put_along_axis ----
 
 // Modes under all the names that users bring.

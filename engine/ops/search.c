@@ -1,9 +1,13 @@
 // Where things are: argmax, argmin, nonzero. All results are int64.
+#include "engine/device/cpu/clones.h"
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/reduce.h"
 
 // ---- argmax, argmin ----
+
+enum { BLOCK = 1024, LANES = 32, WIDTH = 1024, ROWS = 1 << 20 };
 
 static td_arg axes_of(const td_arg *axis) { // one axis, or None
   td_arg axes = {.given = axis->given, .count = axis->given};
@@ -11,58 +15,94 @@ static td_arg axes_of(const td_arg *axis) { // one axis, or None
   return axes;
 }
 
-typedef struct work {
-  td_reduction r;
-  uint8_t dtype;
-  bool largest;
-  int64_t *out;
-} work;
-
-// The first of equal ones; a NaN is both larger and smaller than any number.
-#define FIND(T)                                                       \
-  do {                                                                \
-    const T *x = (const T *)w->r.flat.data + i * n;                   \
-    T best = x[0];                                                    \
-    for (int64_t j = 1; j < n && best == best; j++)                   \
-      if ((w->largest ? x[j] > best : x[j] < best) || x[j] != x[j]) { \
-        best = x[j];                                                  \
-        at = j;                                                       \
-      }                                                               \
-  } while (0)
-
-static void run_lines(void *argument, int64_t first, int64_t last) {
-  const work *w = argument;
-  int64_t n = w->r.count;
-  for (int64_t i = first; i < last; i++) {
-    int64_t at = 0;
-    switch (w->dtype) {
-    case TD_BOOL:
-    case TD_UINT8: FIND(uint8_t); break;
-    case TD_INT32: FIND(int32_t); break;
-    case TD_INT64: FIND(int64_t); break;
-    case TD_FLOAT32: FIND(float); break;
-    default: FIND(double);
-    }
-    w->out[i] = at;
+// The first of equal ones; a NaN is both larger and smaller than any number. OVER is > or <.
+#define LOST(v, best) (((v) != (v)) & ((best) == (best)))
+#define FINDER(T, name, OVER)                                                                                         \
+  typedef struct name##_state {                                                                                       \
+    T best;                                                                                                           \
+    int64_t at; /* -1: nothing yet */                                                                                 \
+  } name##_state;                                                                                                     \
+  static void name##_start(void *states, int64_t count) {                                                             \
+    for (int64_t i = 0; i < count; i++) ((name##_state *)states)[i] = (name##_state){0, -1};                          \
+  }                                                                                                                   \
+  static void name##_offer(name##_state *a, T v, int64_t at) {                                                        \
+    if (a->at < 0 || v OVER a->best || LOST(v, a->best)) *a = (name##_state){v, at};                                  \
+  }                                                                                                                   \
+  TD_CLONES static void name##_block(name##_state *a, const T *x, int64_t n, int64_t first) {                         \
+    T lanes[LANES], best = x[0];                                                                                      \
+    int64_t i = 0;                                                                                                    \
+    for (int l = 0; l < LANES; l++) lanes[l] = x[0];                                                                  \
+    for (; i + LANES <= n; i += LANES)                                                                                \
+      for (int l = 0; l < LANES; l++)                                                                                 \
+        lanes[l] = (x[i + l] OVER lanes[l]) | (x[i + l] != x[i + l]) ? x[i + l] : lanes[l];                           \
+    if (i)                                                                                                            \
+      for (int l = 0; l < LANES; l++) best = (lanes[l] OVER best) | (lanes[l] != lanes[l]) ? lanes[l] : best;         \
+    for (; i < n; i++) best = (x[i] OVER best) | (x[i] != x[i]) ? x[i] : best;                                        \
+    if (a->at >= 0 && !(best OVER a->best) && !LOST(best, a->best)) return;                                           \
+    for (i = 0; best == best ? x[i] != best : x[i] == x[i];) i++;                                                     \
+    *a = (name##_state){best, first + i};                                                                             \
+  }                                                                                                                   \
+  static void name##_lines(void *states, const td_piece *piece) {                                                     \
+    for (int64_t r = 0; r < piece->rows; r++)                                                                         \
+      for (int64_t i = 0; i < piece->n; i += BLOCK)                                                                   \
+        name##_block((name##_state *)states + r, (const T *)piece->x + r * piece->pitch + i,                          \
+                     piece->n - i < BLOCK ? piece->n - i : BLOCK, piece->first + i);                                  \
+  }                                                                                                                   \
+  TD_CLONES static void name##_rows(name##_state *a, const T *restrict x, int rows, int64_t columns, int64_t pitch,   \
+                                    int64_t first) {                                                                  \
+    T best[WIDTH];                                                                                                    \
+    int32_t at[WIDTH];                                                                                                \
+    for (int64_t c = 0; c < columns; c++) {                                                                           \
+      best[c] = x[c];                                                                                                 \
+      at[c] = 0;                                                                                                      \
+    }                                                                                                                 \
+    for (int r = 1; r < rows; r++) {                                                                                  \
+      x += pitch;                                                                                                     \
+      for (int64_t c = 0; c < columns; c++) {                                                                         \
+        bool better = (x[c] OVER best[c]) | LOST(x[c], best[c]);                                                      \
+        best[c] = better ? x[c] : best[c];                                                                            \
+        at[c] = better ? r : at[c];                                                                                   \
+      }                                                                                                               \
+    }                                                                                                                 \
+    for (int64_t c = 0; c < columns; c++) name##_offer(a + c, best[c], first + at[c]);                                \
+  }                                                                                                                   \
+  static void name##_columns(void *states, const td_piece *piece) {                                                   \
+    for (int64_t row = 0; row < piece->rows; row += ROWS)                                                             \
+      name##_rows(states, (const T *)piece->x + row * piece->pitch,                                                   \
+                  (int)(piece->rows - row < ROWS ? piece->rows - row : ROWS), piece->n, piece->pitch,                 \
+                  piece->first + row);                                                                                \
+  }                                                                                                                   \
+  static void name##_combine(void *states, const void *more, int64_t count, double parameter) {                       \
+    const name##_state *b = more;                                                                                     \
+    (void)parameter;                                                                                                  \
+    for (int64_t i = 0; i < count; i++) name##_offer((name##_state *)states + i, b[i].best, b[i].at);                 \
+  }                                                                                                                   \
+  static void name##_finish(const void *states, int64_t count, const td_finish *to) {                                 \
+    const name##_state *a = states;                                                                                   \
+    for (int64_t i = 0; i < count; i++) ((int64_t *)to->out[0])[i * to->stride] = a[i].at;                            \
+  }                                                                                                                   \
+  static const td_reducer name##_reducer = {                                                                          \
+      sizeof(name##_state), true, name##_start, name##_lines, name##_columns, name##_combine, name##_finish};
+#define FINDERS(name, OVER)                                                                              \
+  FINDER(uint8_t, name##_uint8, OVER)                                                                    \
+  FINDER(int32_t, name##_int32, OVER)                                                                    \
+  FINDER(int64_t, name##_int64, OVER)                                                                    \
+  FINDER(float, name##_float32, OVER)                                                                    \
+  FINDER(double, name##_float64, OVER)                                                                   \
+  static const td_reducer *const name##_reducers[TD_DTYPE_COUNT] = {                                     \
+      [TD_BOOL] = &name##_uint8_reducer,  [TD_UINT8] = &name##_uint8_reducer,                            \
+      [TD_INT32] = &name##_int32_reducer, [TD_INT64] = &name##_int64_reducer,                            \
+      [TD_FLOAT32] = &name##_float32_reducer, [TD_FLOAT64] = &name##_float64_reducer};                   \
+  static int name##_kernel(const td_call *call) {                                                        \
+    td_arg axes = axes_of(&call->args[0]);                                                               \
+    return td_reduce(call, &axes, name##_reducers[call->in[0].dtype], call->in[0].dtype, 0);             \
+  }                                                                                                      \
+  static int64_t name##_workspace(const td_call *call) {                                                 \
+    td_arg axes = axes_of(&call->args[0]);                                                               \
+    return td_reduce_workspace(call, &axes, name##_reducers[call->in[0].dtype]);                         \
   }
-}
-
-static int find_kernel(const td_call *call, bool largest) {
-  const td_view *in = &call->in[0];
-  work w = {.dtype = in->dtype, .largest = largest, .out = (int64_t *)call->out[0].data};
-  td_arg axes = axes_of(&call->args[0]);
-  bool reduced[TD_RANK_MAX];
-  td_reduction_axes(&axes, in->rank, reduced);
-  if (!call->out[0].size) return TD_OK;
-  int code = td_reduction_open(call, reduced, true, in->dtype, &w.r);
-  if (code) return code;
-  td_ranges_run(call->context->pool, w.r.outer, w.r.count, run_lines, &w);
-  td_flat_close(&w.r.flat);
-  return TD_OK;
-}
-
-static int argmax_kernel(const td_call *call) { return find_kernel(call, true); }
-static int argmin_kernel(const td_call *call) { return find_kernel(call, false); }
+FINDERS(argmax, >)
+FINDERS(argmin, <)
 
 static int find_infer(td_infer *infer) {
   td_arg axes = axes_of(&infer->args[0]);
@@ -73,7 +113,7 @@ static int find_infer(td_infer *infer) {
   return td_infer_fail(infer, TD_ERROR_VALUE, "no element to find: the axis is empty");
 }
 
-#define FINDER(NAME, WORD, EXAMPLE)                                                                                   \
+#define FINDER_ROW(NAME, WORD, EXAMPLE)                                                                                   \
   static const td_op NAME = {                                                                                         \
       .name = #NAME,                                                                                                  \
       .params = {TD_X, {.name = "axis", .kind = TD_PARAM_AXIS}, TD_KEEPDIMS_PARAM},                                   \
@@ -81,6 +121,8 @@ static int find_infer(td_infer *infer) {
       .method = true,                                                                                                 \
       .infer = find_infer,                                                                                            \
       .kernel = NAME##_kernel,                                                                                        \
+      .workspace = NAME##_workspace,                                                                                  \
+      .batch = td_batch_axes,                                                                                         \
       .no_gradient = "integer result",                                                                                \
       .doc = "Index of the " WORD " element along axis, the first of equal ones; of all elements in row-major order " \
              "when axis is None.\nA NaN is found first. int64.",                                                      \
@@ -91,8 +133,8 @@ static int find_infer(td_infer *infer) {
                             {"-", NULL, -2, 2, NULL},                                                                 \
                             TD_SAMPLES_END},                                                                          \
   };
-FINDER(argmax, "largest", "argmax(tensor([[1., 9.], [7., 3.]]), axis=1).tolist()  # [1, 0]")
-FINDER(argmin, "smallest", "argmin(tensor([[1., 9.], [7., 3.]]), axis=1).tolist()  # [0, 1]")
+FINDER_ROW(argmax, "largest", "argmax(tensor([[1., 9.], [7., 3.]]), axis=1).tolist()  # [1, 0]")
+FINDER_ROW(argmin, "smallest", "argmin(tensor([[1., 9.], [7., 3.]]), axis=1).tolist()  # [0, 1]")
 
 // ---- nonzero ----
 

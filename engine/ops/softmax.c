@@ -1,51 +1,94 @@
 // softmax and log_softmax along an axis. Each line is shifted by its own largest element, so nothing overflows.
 #include <math.h>
 
+#include "engine/device/cpu/clones.h"
 #include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/lines.h"
 #include "engine/ops/map.h"
+#include "engine/ops/math.h"
 
-#define SOFTMAX(T, name)                                                               \
-  TD_CLONES static void name##_softmax(const T *x, T *out, int64_t n) {                \
-    double scale = 1 / td_##name##_exponentials(x, n, td_##name##_largest(x, n), out); \
-    for (int64_t i = 0; i < n; i++) out[i] = (T)(out[i] * scale);                      \
-  }                                                                                    \
-  TD_CLONES static void name##_log_softmax(const T *x, T *out, int64_t n) {            \
-    T largest = td_##name##_largest(x, n);                                             \
-    T rest = (T)log(td_##name##_exponentials(x, n, largest, NULL));                    \
-    for (int64_t i = 0; i < n; i++) out[i] = (x[i] - largest) - rest;                  \
+enum { COLUMNS = 256, WORK = 1 << 13 }; // side by side; elements of a unit, about
+
+#define SOFTMAX(T, name)                                                                                       \
+  TD_CLONES static void name##_softmax(const T *x, T *out, int64_t n) {                                        \
+    double scale = 1 / td_##name##_exponentials(x, n, td_##name##_largest(x, n), out);                                   \
+    for (int64_t i = 0; i < n; i++) out[i] = (T)(out[i] * scale);                                              \
+  }                                                                                                            \
+  TD_CLONES static void name##_log_softmax(const T *x, T *out, int64_t n) {                                    \
+    T largest = td_##name##_largest(x, n);                                                                          \
+    T rest = (T)log(td_##name##_exponentials(x, n, largest, NULL));                                                 \
+    for (int64_t i = 0; i < n; i++) out[i] = (x[i] - largest) - rest;                                          \
+  }                                                                                                            \
+  /* Lines side by side: n rows of so many columns, pitch apart. x and out may be the same. */                 \
+  TD_CLONES static void name##_softmax_columns(const T *x, T *out, int64_t n, int64_t columns, int64_t pitch,          \
+                                       bool logarithm) {                                                       \
+    T largest[COLUMNS];                                                                                        \
+    double sum[COLUMNS] = {0};                                                                                 \
+    for (int64_t c = 0; c < columns; c++) largest[c] = x[c];                                                   \
+    for (int64_t r = 1; r < n; r++)                                                                            \
+      for (int64_t c = 0; c < columns; c++) largest[c] = MAXIMUM(x[r * pitch + c], largest[c]);                \
+    for (int64_t r = 0; r < n; r++)                                                                            \
+      TD_INDEPENDENT for (int64_t c = 0; c < columns; c++) {                                                   \
+        T d = (T)(x[r * pitch + c] - largest[c]), e = EXP(d);                                                  \
+        sum[c] += (double)e;                                                                                   \
+        out[r * pitch + c] = logarithm ? d : e;                                                                \
+      }                                                                                                        \
+    for (int64_t c = 0; c < columns; c++) sum[c] = logarithm ? (double)(T)log(sum[c]) : 1 / sum[c];            \
+    for (int64_t r = 0; r < n; r++)                                                                            \
+      TD_INDEPENDENT for (int64_t c = 0; c < columns; c++) {                                                   \
+        T v = out[r * pitch + c];                                                                              \
+        out[r * pitch + c] = logarithm ? v - (T)sum[c] : (T)((double)v * sum[c]);                              \
+      }                                                                                                        \
   }
 SOFTMAX(float, single)
 SOFTMAX(double, twofold)
 
-typedef struct work {
-  td_lines lines;
+typedef struct work { // outer x n x inner elements
+  const char *x;
+  char *out;
+  int64_t outer, n, inner, lines, blocks; // lines: outer ones of a unit; blocks: of columns
   bool single, logarithm;
 } work;
 
-static void run_lines(void *argument, int64_t first, int64_t last) {
+static void run_line(const work *w, int64_t place) {
+  const void *x = w->x + place * (w->single ? 4 : 8);
+  void *out = w->out + place * (w->single ? 4 : 8);
+  if (w->single) (w->logarithm ? single_log_softmax : single_softmax)(x, out, w->n);
+  else (w->logarithm ? twofold_log_softmax : twofold_softmax)(x, out, w->n);
+}
+
+static void run_columns(const work *w, int64_t place, int64_t columns) {
+  const void *x = w->x + place * (w->single ? 4 : 8);
+  void *out = w->out + place * (w->single ? 4 : 8);
+  if (w->single) single_softmax_columns(x, out, w->n, columns, w->inner, w->logarithm);
+  else twofold_softmax_columns(x, out, w->n, columns, w->inner, w->logarithm);
+}
+
+static void run_unit(void *argument, int64_t unit) {
   const work *w = argument;
-  int64_t n = w->lines.length;
-  for (int64_t i = first * n; i < last * n; i += n) {
-    if (w->single)
-      (w->logarithm ? single_log_softmax : single_softmax)((const float *)w->lines.in + i, (float *)w->lines.out + i,
-                                                           n);
-    else
-      (w->logarithm ? twofold_log_softmax : twofold_softmax)((const double *)w->lines.in + i,
-                                                             (double *)w->lines.out + i, n);
+  int64_t column = unit % w->blocks * COLUMNS, outer = unit / w->blocks * w->lines;
+  int64_t last = outer + w->lines < w->outer ? outer + w->lines : w->outer;
+  int64_t columns = w->inner - column < COLUMNS ? w->inner - column : COLUMNS;
+  for (; outer < last; outer++) {
+    if (w->inner == 1) run_line(w, outer * w->n);
+    else run_columns(w, outer * w->n * w->inner + column, columns);
   }
 }
 
 static int run(const td_call *call, bool logarithm) {
   const td_view *out = &call->out[0];
+  work w = {.out = out->data, .outer = 1, .n = 1, .inner = 1, .logarithm = logarithm};
   int axis = (int)(call->args[0].i < 0 ? call->args[0].i + out->rank : call->args[0].i);
-  work w = {.single = out->dtype == TD_FLOAT32, .logarithm = logarithm};
-  int code = td_lines_open(call, axis, out->dtype, &w.lines);
-  if (code) return code;
-  td_ranges_run(call->context->pool, w.lines.count, w.lines.length * 4, run_lines, &w);
-  td_lines_close(call, axis, &w.lines);
+  if (!out->size) return TD_OK;
+  w.single = out->dtype == TD_FLOAT32;
+  w.x = td_view_bring(call);
+  for (int i = 0; i < out->rank; i++) *(i < axis ? &w.outer : i == axis ? &w.n : &w.inner) *= out->shape[i];
+  int64_t columns = w.inner < COLUMNS ? w.inner : COLUMNS, size = w.n * columns;
+  w.blocks = (w.inner + columns - 1) / columns;
+  w.lines = size < WORK ? WORK / size : 1;
+  td_pool_run(call->context->pool, (w.outer + w.lines - 1) / w.lines * w.blocks, run_unit, &w);
   return TD_OK;
 }
 
@@ -93,8 +136,8 @@ static const td_op softmax = {
     .kind = TD_KIND_OPAQUE,
     .method = true,
     .infer = softmax_infer,
-    .batch = td_batch_axes,
     .kernel = softmax_kernel,
+    .batch = td_batch_axes,
     .vjp = softmax_vjp,
     .saves = TD_SAVES_OUTPUT,
     .doc = "exp(x) / sum(exp(x)) along axis, shifted by each line's largest element so that nothing overflows.\n"
@@ -109,8 +152,8 @@ static const td_op log_softmax = {
     .kind = TD_KIND_OPAQUE,
     .method = true,
     .infer = softmax_infer,
-    .batch = td_batch_axes,
     .kernel = log_softmax_kernel,
+    .batch = td_batch_axes,
     .vjp = log_softmax_vjp,
     .saves = TD_SAVES_OUTPUT,
     .doc = "x - log(sum(exp(x))) along axis, without overflow.\nGradient: c - softmax(x) sum(c) for the cotangent c.",

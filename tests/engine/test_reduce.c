@@ -1,5 +1,6 @@
 // Reductions, running sums and searches: values, gradients at ties, zeros and infinities, empty axes, long sums.
 #include <math.h>
+#include "engine/ops/flat.h"
 #include "tests/engine/cases.h"
 
 static const op_case cases[] = {
@@ -37,6 +38,23 @@ static const op_case cases[] = {
     {"min", "f32 [[4, 2], [2, 9]]", NULL, "f32 2", "f32 [[0, .5], [.5, 0]]"},
     {"min", "bool [1, 0]", NULL, "bool 0", NULL},
     {"min", "[3, nan]", NULL, "nan", NULL},
+    {"nansum", "[1, nan, 2]", NULL, "3", "[1, 0, 1]"},
+    {"nansum", "f32 [nan, nan]", NULL, "f32 0", NULL},
+    {"nansum", "i32 [1, 2]", NULL, "i64 3", NULL},
+    {"nanprod", "[2, nan, 0, 3]", NULL, "0", "[0, 0, 6, 0]"},
+    {"nanprod", "[nan]", NULL, "1", "[0]"},
+    {"nanmax", "[nan, 3, 3, 1]", NULL, "3", "[0, .5, .5, 0]"},
+    {"nanmax", "[[nan, nan], [nan, -inf]]", "axis=1", "[nan, -inf]", NULL},
+    {"nanmin", "f32 [nan, 3, 1]", NULL, "f32 1", NULL},
+    {"nanmin", "{0}", NULL, "!VALUE: no identity", NULL},
+    {"nanmean", "[[1, nan, 3], [nan, nan, nan]]", "axis=1", "[2, nan]", "[[.5, 0, .5], [0, 0, 0]]"},
+    {"nanmean", "[inf, 1]", NULL, "inf", NULL},
+    {"nanvar", "[1, nan, 3]", NULL, "1", "[-1, 0, 1]"},
+    {"nanvar", "[[1, 2], [nan, 3]]", "axis=0, ddof=1", "[nan, .5]", NULL},
+    {"nanstd", "[1, nan, 5]", "keepdims=True", "[2]", "[-.5, 0, .5]"},
+    {"nanstd", "f32 [nan, .1, .1, .1]", NULL, "f32 0", "[0, 0, 0, 0]"},
+    {"aminmax", "[3, 1, nan]", NULL, "nan", NULL},
+    {"aminmax", "{0}", NULL, "!VALUE: no identity", NULL},
     {"any", "[[0, 0], [0, nan]]", "axis=1", "bool [0, 1]", NULL},
     {"all", "i64 [[1, 2], [0, 3]]", "axis=1", "bool [1, 0]", NULL},
     {"any", "{0}", NULL, "bool 0", NULL},
@@ -61,12 +79,37 @@ static const op_case cases[] = {
     {"norm", "[0, 0]", "ord=inf", "0", "[0, 0]"},
     {"norm", "[1, 2]", "ord=3", "2.0800838230519041", "[.2311204, .9244816]"},
     {"norm", "[3e200, 4e200]", NULL, "5e200", "[.6, .8]"},
-    {"norm", "[1]", "ord=0.5", "!VALUE: ord must be at least 1", NULL},
+    {"norm", "[4, -9, 0]", "ord=0.5", "25", "[2.5, -1.6666666666666667, 0]"},
+    {"norm", "[4, -9, 0]", "ord=0", "2", NULL},
+    {"norm", "[4, -2, 2]", "ord=-inf", "2", "[0, -.5, .5]"},
+    {"norm", "[4, -2, 0]", "ord=-1", "0", "[0, 0, 0]"},
+    {"norm", "[4, -4]", "ord=-1", "2", "[.25, -.25]"},
+    {"norm", "[3e-200, 4e-200]", NULL, "5e-200", "[.6, .8]"},
+    {"norm", "[3e200, 4e200]", "ord=4", "4.284572294953817e200", NULL},
+    {"norm", "[inf, 1]", "ord=3", "inf", NULL},
+    {"norm", "[nan, 1]", "ord=3", "nan", NULL},
+    {"norm", "[nan, 1]", "ord=inf", "nan", NULL},
+    {"norm", "[1]", "ord=nan", "!VALUE: ord is NaN", NULL},
+    {"norm", "{0}", "ord=inf", "!VALUE: no identity for ord inf", NULL},
+    {"norm", "{0}", "ord=-1", "!VALUE: no identity for ord -1", NULL},
+    {"norm", "{0, 2}", "axis=1, ord=inf", "{0}", NULL},
     {"cumsum", "u8 [200, 100, 50]", NULL, "i64 [200, 300, 350]", NULL},
     {"cumsum", "[[1, 2], [3, 4]]", "axis=0", "[[1, 2], [4, 6]]", "[[2, 2], [1, 1]]"},
     {"cumsum", "[[1, 2], [3, 4]]", NULL, "[1, 3, 6, 10]", "[[4, 3], [2, 1]]"},
     {"cumprod", "[0]", "axis=0", "[0]", "[1]"},
     {"cumprod", "[2, 0, 3, 4]", NULL, "[2, 0, 0, 0]", "[1, 32, 0, 0]"},
+    {"cumsum", "[1, 2, 4]", "axis=0, exclusive=True", "[0, 1, 3]", "[2, 1, 0]"},
+    {"cumsum", "[1, 2, 4]", "axis=0, reverse=True", "[7, 6, 4]", "[1, 2, 3]"},
+    {"cumsum", "[[1, 2], [3, 4]]", "axis=2", "!INDEX: axis 2 is out of range for rank 2", NULL},
+    {"cumprod", "[2, 3, 4]", "axis=0, exclusive=True, reverse=True", "[12, 4, 1]", "[0, 4, 4]"},
+    {"cumprod", "f32 {0, 3}", "axis=0", "f32 {0, 3}", NULL},
+    {"cummax", "[1, 3, 3, nan, 5]", "axis=0", "[1, 3, 3, nan, nan]", "[1, 1, 1, 2, 0]"},
+    {"cummin", "i32 [[3, 1], [2, 2]]", "axis=0", "i32 [[3, 1], [2, 1]]", NULL},
+    {"cummin", "bool [1, 0, 1]", NULL, "bool [1, 0, 0]", NULL},
+    {"logcumsumexp", "[-inf, -inf, 1]", "axis=0", "[-inf, -inf, 1]", "[0, 0, 1]"},
+    {"logcumsumexp", "[1000, 1000]", "axis=0", "[1000, 1000.6931471805599]", "[1.5, .5]"},
+    {"logcumsumexp", "[1, inf, 1]", "axis=0", "[1, inf, inf]", NULL},
+    {"logcumsumexp", "[-1000, 0]", "axis=0", "[-1000, 0]", "[1, 1]"},
     {"argmax", "[[1, 9, 9], [7, 3, 7]]", "axis=1", "i64 [1, 0]", NULL},
     {"argmax", "[[1, 9], [7, 3]]", NULL, "i64 1", NULL},
     {"argmax", "[1, nan, 9]", NULL, "i64 1", NULL},
@@ -153,7 +196,84 @@ START_TEST(walks_agree_with_plain_sums) {
 }
 END_TEST
 
+static td_tensor *apply(td_context *c, const char *name, td_tensor *x, const td_arg *args) {
+  td_tensor *out[TD_OUTPUT_MAX];
+  if (td_op_apply(c, td_op_find(name), &x, 1, args, out)) ck_abort_msg("%s: %s", name, c->error.message);
+  for (int i = 1; i < td_op_outputs(td_op_find(name), out); i++) td_tensor_unref(out[i]);
+  return out[0];
+}
+
+static void expect_near(const char *name, int view, int mask, const td_tensor *a, const td_tensor *b, double relative) {
+  ck_assert_int_eq(a->size, b->size);
+  for (int64_t i = 0; i < a->size; i++) {
+    double x = td_tensor_get_float(a, i), y = td_tensor_get_float(b, i);
+    ck_assert_msg(fabs(x - y) <= relative * fmax(fabs(y), 1), "%s, view %d, mask %d, element %d: %.17g, not %.17g", name,
+                  view, mask, (int)i, x, y);
+  }
+}
+
+// The same elements, lying otherwise, against their copy; on one thread and on several the same bits.
+static void compare_views(const char *name, td_tensor *x, int view, int mask, const td_arg *args) {
+  td_tensor *plain = td_tensor_contiguous(context, x);
+  td_tensor *a = apply(context, name, x, args), *b = apply(wide, name, x, args), *c = apply(wide, name, plain, args);
+  expect_near(name, view, mask, a, b, 0);
+  expect_near(name, view, mask, a, c, 2e-6);
+  td_tensor_unref(a);
+  td_tensor_unref(b);
+  td_tensor_unref(c);
+  td_tensor_unref(plain);
+}
+
+static td_tensor *turned_view(td_tensor *x, int view) {
+  static const int turns[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}, {2, 0, 1}, {1, 0, 2}};
+  int64_t shape[3], strides[3], offset = 0;
+  for (int d = 0; d < 3; d++) {
+    shape[d] = x->shape[turns[view % 6][d]];
+    strides[d] = x->strides[turns[view % 6][d]];
+    if (view >= 6 && d != 1) { // backwards
+      offset += (shape[d] - 1) * strides[d];
+      strides[d] = -strides[d];
+    }
+    if (view >= 12 && d == 1 && shape[d] > 1) { // every second one
+      shape[d] /= 2;
+      strides[d] *= 2;
+    }
+  }
+  return td_tensor_view(context, x, 3, shape, strides, offset);
+}
+
+START_TEST(any_strides_give_the_same) {
+  static const char *const names[] = {"sum", "max", "mean", "var", "nanstd", "logsumexp", "count_nonzero", "prod"};
+  static const char *const scans[] = {"cumsum", "cumprod", "cummax", "logcumsumexp", "softmax", "log_softmax"};
+  const int64_t shapes[][3] = {{3, 50, 70}, {2, 12000, 3}, {1, 1, 70000}};
+  for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+    td_tensor *x = td_tensor_new(context, TD_FLOAT32, 3, shapes[k]);
+    for (int64_t i = 0; i < x->size; i++) ((float *)x->data)[i] = 1 + (float)(i * 7919 % 1009 - 500) / 100000;
+    for (int view = 0; view < 18; view += view ? 5 : 1) {
+      td_tensor *turned = turned_view(x, view);
+      for (int mask = 0; mask < 8; mask += mask < 2 ? 1 : 3) {
+        td_arg args[4] = {{.given = 1}, {.given = 1}, {.given = 1}, {.given = 1}}, norm[3] = {TD_FLOAT_ARG(2)};
+        for (int d = 0; d < 3; d++)
+          if (mask >> d & 1) args[0].ints[args[0].count++] = d;
+        norm[1] = args[0];
+        for (size_t n = 0; n < sizeof names / sizeof *names; n++) compare_views(names[n], turned, view, mask, args);
+        compare_views("norm", turned, view, mask, norm);
+        if (mask > 5) continue;
+        args[0].count = 0;
+        args[0].i = mask / 2;
+        compare_views("argmax", turned, view, mask, args);
+        compare_views("argmin", turned, view, mask, args);
+        for (size_t n = 0; n < sizeof scans / sizeof *scans; n++) compare_views(scans[n], turned, view, mask, args);
+      }
+      td_tensor_unref(turned);
+    }
+    td_tensor_unref(x);
+  }
+}
+END_TEST
+
 int main(void) {
-  const TTest *tests[] = {empty_mean_warns, long_means_keep_their_digits, walks_agree_with_plain_sums};
-  return cases_run("reduce", cases, sizeof cases / sizeof *cases, tests, 3);
+  const TTest *tests[] = {empty_mean_warns, long_means_keep_their_digits, walks_agree_with_plain_sums,
+                          any_strides_give_the_same};
+  return cases_run("reduce", cases, sizeof cases / sizeof *cases, tests, 4);
 }

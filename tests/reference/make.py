@@ -238,6 +238,39 @@ def std(x, axis=None, keepdims=False, ddof=0):
 
 
 @op
+def var_mean(x, axis=None, keepdims=False, ddof=0):
+    return torch.var_mean(x, axes_of(x, axis), correction=ddof, keepdim=keepdims)
+
+
+@op
+def std_mean(x, axis=None, keepdims=False, ddof=0):
+    return torch.std_mean(x, axes_of(x, axis), correction=ddof, keepdim=keepdims)
+
+
+@op
+def nansum(x, axis=None, keepdims=False):
+    return sum_(torch.where(torch.isnan(x), 0, x), axis, keepdims)
+
+
+@op
+def nanprod(x, axis=None, keepdims=False):
+    return prod(torch.where(torch.isnan(x), 1, x), axis, keepdims)
+
+
+@op
+def nanmean(x, axis=None, keepdims=False):
+    return torch.nanmean(x, axes_of(x, axis), keepdims)
+
+
+simple(nanmax=max_, nanmin=min_, nanvar=var, nanstd=std)  # without a NaN they are the same
+
+
+@op
+def aminmax(x, axis=None, keepdims=False):
+    return min_(x, axis, keepdims), max_(x, axis, keepdims)
+
+
+@op
 def logsumexp(x, axis=None, keepdims=False):
     return torch.logsumexp(x, axes_of(x, axis), keepdims)
 
@@ -269,14 +302,50 @@ def nonzero(x):
     return torch.nonzero(x)
 
 
-@op
-def cumsum(x, axis=None):
-    return torch.cumsum(x.flatten(), 0) if axis is None else torch.cumsum(x, axis)
+def running(scan, start):
+    """A running reduction along axis, with TensorFlow's exclusive and reverse."""
+
+    def apply(x, axis=None, exclusive=False, reverse=False):
+        x, axis = (x.flatten(), 0) if axis is None else (x, axis)
+        x = torch.flip(x, [axis]) if reverse else x
+        x = scan(x, axis)
+        if exclusive:
+            first = torch.full_like(x.narrow(axis, 0, min(1, x.shape[axis])), start)
+            x = torch.cat([first, x.narrow(axis, 0, max(x.shape[axis] - 1, 0))], axis)
+        return torch.flip(x, [axis]) if reverse else x
+
+    return apply
+
+
+def along(scan):
+    return lambda x, axis=None: tuple(scan(x.flatten(), 0)) if axis is None else tuple(scan(x, axis))
+
+
+simple(
+    cumsum=running(torch.cumsum, 0),
+    cumprod=running(torch.cumprod, 1),
+    cummax=along(torch.cummax),
+    cummin=along(torch.cummin),
+)
 
 
 @op
-def cumprod(x, axis=None):
-    return torch.cumprod(x.flatten(), 0) if axis is None else torch.cumprod(x, axis)
+def logcumsumexp(x, axis=None):
+    x = x if x.is_floating_point() else x.float()
+    return torch.logcumsumexp(x.flatten(), 0) if axis is None else torch.logcumsumexp(x, axis)
+
+
+@op
+def recurrence(x, factor, axis, reverse=False):
+    if not x.numel():
+        return x * factor
+    x, factor = (list(torch.unbind(t, axis)) for t in (x, factor))
+    order = range(len(x))[::-1] if reverse else range(len(x))
+    y = {}
+    for j in order:
+        before = j + 1 if reverse else j - 1
+        y[j] = x[j] + factor[max(j, before)] * y[before] if before in y else x[j]
+    return torch.stack([y[j] for j in range(len(x))], axis)
 
 
 # ---- matrices, shapes ----
