@@ -22,6 +22,8 @@
   X(td_family_split)               \
   X(td_family_slice)               \
   X(td_family_join)                \
+  X(td_family_pad)                 \
+  X(td_family_diagonal)            \
   X(td_family_create)              \
   X(td_family_statistics)          \
   X(td_family_norm)                \
@@ -44,6 +46,7 @@
   X(td_family_normalization)       \
   X(td_family_attention)           \
   X(td_family_interpolate)         \
+  X(td_family_select)              \
   X(td_family_random)              \
   X(td_family_optimizer)           \
   X(td_family_identity)            \

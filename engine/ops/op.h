@@ -17,7 +17,7 @@ enum td_param_kind {
   TD_PARAM_END = 0,
   TD_PARAM_TENSOR,          // a tensor, or a number that takes the dtype of the other tensors
   TD_PARAM_TENSOR_OPTIONAL, // as above, or None (the input is NULL)
-  TD_PARAM_INDEX,           // a tensor of integers: numbers and lists become int64, whatever tensors stand beside them
+  TD_PARAM_INDEX,           // a tensor of integers or bools: numbers and lists among them take no dtype from the others
   TD_PARAM_TENSORS,         // a list or tuple of tensors; the only tensor parameter of its op
   TD_PARAM_TENSORS_SPREAD,  // as above, also written one after the other: meshgrid(x, y). A required text goes before: einsum
   TD_PARAM_INT, TD_PARAM_FLOAT, TD_PARAM_BOOL,

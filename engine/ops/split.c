@@ -39,17 +39,20 @@ static td_tensor *part_view(td_context *context, td_tensor *in, const td_infer *
   return td_tensor_view(context, in, out->rank, out->shape, in->strides, in->size ? offset : 0);
 }
 
-// The parts' cotangents behind each other, zeros for those that were not used.
-static td_tensor *joined(td_rule *rule, const char *join, int64_t axis) {
-  td_tensor *list[TD_INPUT_MAX], *out[TD_OUTPUT_MAX];
-  const td_arg args[] = {TD_INT_ARG(axis)};
+// The parts' cotangents behind each other, zeros for those that were not used. Each is brought to rank by an axis of
+// size 1 where it lacks one.
+static td_tensor *joined(td_rule *rule, int64_t axis) {
+  td_tensor *parts[TD_OUTPUT_MAX];
+  int rank = rule->in_meta[0].rank, at = wrapped(axis, rank);
   for (int k = 0; k < rule->out_count; k++) {
-    list[k] = rule->cotangent[k] ? rule->cotangent[k] : td_scope_filled(&rule->scope, 0, &rule->out_meta[k]);
-    if (!list[k]) return NULL;
+    const td_meta *out = &rule->out_meta[k];
+    int64_t shape[TD_RANK_MAX];
+    for (int i = 0; i < rank; i++)
+      shape[i] = out->rank == rank ? out->shape[i] : i == at ? 1 : out->shape[i < at ? i : i - 1];
+    td_tensor *c = rule->cotangent[k] ? rule->cotangent[k] : td_scope_filled(&rule->scope, 0, out);
+    parts[k] = td_reshape(&rule->scope, c, rank, shape);
   }
-  if (!rule->out_count) return NULL;
-  int code = td_op_apply(rule->scope.context, td_op_find(join), list, rule->out_count, args, out);
-  return td_scope_own(&rule->scope, code == TD_OK ? out[0] : NULL);
+  return rule->out_count ? td_concat_all(&rule->scope, parts, rule->out_count, axis) : NULL;
 }
 
 #define PARTS(name, AXIS)                                                                            \
@@ -57,7 +60,7 @@ static td_tensor *joined(td_rule *rule, const char *join, int64_t axis) {
     return part_view(context, in, infer, wrapped(infer->args[AXIS].i, in->rank));                    \
   }                                                                                                  \
   static int name##_vjp(td_rule *rule) {                                                             \
-    rule->din[0] = joined(rule, "concat", rule->args[AXIS].i);                                       \
+    rule->din[0] = joined(rule, rule->args[AXIS].i);                                       \
     return TD_OK;                                                                                    \
   }
 
@@ -235,7 +238,7 @@ static td_tensor *unstack_view(td_context *context, td_tensor *in, const td_infe
 }
 
 static int unstack_vjp(td_rule *rule) {
-  rule->din[0] = joined(rule, "stack", rule->args[0].i);
+  rule->din[0] = joined(rule, rule->args[0].i);
   return TD_OK;
 }
 

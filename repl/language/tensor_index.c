@@ -1,8 +1,11 @@
 // x[key] and x[key] = value on tensors, by NumPy's rules. A key is resolved to a block (start, step and size along
 // each axis), a shape for it (ints drop their axis, None adds one), and index tensors for the axes that have them;
 // each part is an op, so that reading and assigning are recorded and differentiated like any other.
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include "engine/ops/index.h"
+#include "engine/ops/select.h"
 #include "repl/language/tensors.h"
 
 enum item_kind { ITEM_INT, ITEM_SLICE, ITEM_NEW_AXIS, ITEM_ELLIPSIS, ITEM_TENSOR, ITEM_MASK };
@@ -27,12 +30,28 @@ typedef struct selection {
   bool reshaped; // it differs from the block's own
   int advanced; // index tensors, and the axes of shape that they index
   td_tensor *indices[TD_RANK_MAX]; // owned
+  int axis_of[TD_RANK_MAX]; // of x, for messages; -1: a mask without axes
   td_arg axes;
 } selection;
 
 static void selection_clear(selection *s) {
   for (int i = 0; i < s->count; i++) td_tensor_unref(s->items[i].tensor);
   for (int i = 0; i < s->advanced; i++) td_tensor_unref(s->indices[i]);
+}
+
+// Raises an IndexError that shows x.
+static bool fail(const selection *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool fail(const selection *s, const char *format, ...) {
+  char message[sizeof s->I->context->error.message];
+  td_meta meta = td_tensor_meta(s->x);
+  va_list list;
+  va_start(list, format);
+  vsnprintf(message, sizeof message, format, list);
+  va_end(list);
+  td_error_set(s->I->context, TD_ERROR_INDEX, "%s", message);
+  td_error_operand(s->I->context, "x", 0, &meta);
+  td_raise_engine(s->I);
+  return false;
 }
 
 // ---- reading a key ----
@@ -72,7 +91,9 @@ static bool read_item(selection *s, td_value v) {
   } else if (td_is_none(v)) it->kind = ITEM_NEW_AXIS;
   else if (td_is(v, &td_slice_type)) it->kind = ITEM_SLICE;
   else if (td_is(v, &td_ellipsis_type)) it->kind = ITEM_ELLIPSIS;
-  else if (td_is_tensor_like(v) || td_is(v, &td_list_type) || td_is(v, &td_range_type)) return read_tensor(s, it, v);
+  else if (td_is_tensor_like(v) || td_is(v, &td_list_type) || td_is(v, &td_range_type) || td_is(v, &td_tuple_type) ||
+           v.tag == TD_TAG_BOOL)
+    return read_tensor(s, it, v);
   else {
     td_raise(s->I, TD_CLASS_TYPE_ERROR, "a tensor can't be indexed by %s", td_type_name(s->I, v));
     td_raise_hint(s->I, "indices are ints, slices, None, ..., and tensors or lists of ints or bools");
@@ -96,10 +117,9 @@ static bool read_key(selection *s, td_value key) {
     used += axes_used(&s->items[i]);
     ellipses += s->items[i].kind == ITEM_ELLIPSIS;
   }
-  if (ellipses > 1) td_raise(s->I, TD_CLASS_INDEX_ERROR, "an index can have only one ...");
-  else if (used > s->x->rank)
-    td_raise(s->I, TD_CLASS_INDEX_ERROR, "too many indices: %d for a tensor of rank %d", used, s->x->rank);
-  return ellipses <= 1 && used <= s->x->rank;
+  if (ellipses > 1) return fail(s, "an index can have only one ...");
+  if (used > s->x->rank) return fail(s, "too many indices: %d for a tensor of rank %d", used, s->x->rank);
+  return true;
 }
 
 // ---- resolving it against the shape ----
@@ -112,10 +132,7 @@ static void take_axis(selection *s, int axis, int64_t start, int64_t step, int64
 }
 
 static bool add_axis(selection *s, int64_t size) {
-  if (s->rank == TD_RANK_MAX) {
-    td_raise(s->I, TD_CLASS_INDEX_ERROR, "the result would have more than %d axes", TD_RANK_MAX);
-    return false;
-  }
+  if (s->rank == TD_RANK_MAX) return fail(s, "the result would have more than %d axes", TD_RANK_MAX);
   s->shape[s->rank++] = size;
   return true;
 }
@@ -125,62 +142,63 @@ static bool keep_axis(selection *s, int axis) {
   return add_axis(s, s->x->shape[axis]);
 }
 
-static bool add_index(selection *s, td_tensor *index) { // takes over index
+static bool add_index(selection *s, int axis, td_tensor *index) { // takes over index
   if (!index) return false;
   if (s->advanced == TD_RANK_MAX) {
     td_tensor_unref(index);
     return false;
   }
   s->axes.ints[s->advanced] = s->rank - 1;
+  s->axis_of[s->advanced] = axis;
   s->indices[s->advanced++] = index;
   return true;
 }
 
+static bool check_mask(const selection *s, const td_tensor *mask, int axis) {
+  for (int i = 0; i < mask->rank; i++)
+    if (mask->shape[i] != s->x->shape[axis + i])
+      return fail(s, "the mask has size %lld along its axis %d, the tensor %lld along its axis %d",
+                  (long long)mask->shape[i], i, (long long)s->x->shape[axis + i], axis + i);
+  return true;
+}
+
+// A mask without axes stands for a new axis, of which it takes the element or nothing.
+static bool resolve_truth(selection *s, const td_tensor *mask) {
+  int64_t count = td_tensor_get_int(mask, 0) != 0;
+  return add_axis(s, 1) && add_index(s, -1, td_tensor_zeros(s->I->context, TD_INT64, 1, &count));
+}
+
 // A mask of rank r stands for r index tensors: the coordinates of its true elements.
 static bool resolve_mask(selection *s, const item *it, int axis) {
-  const td_tensor *mask = it->tensor;
-  for (int i = 0; i < mask->rank; i++)
-    if (mask->shape[i] != s->x->shape[axis + i]) {
-      td_raise(s->I, TD_CLASS_INDEX_ERROR,
-               "the mask has size %lld along its axis %d, the tensor %lld along its axis %d", (long long)mask->shape[i],
-               i, (long long)s->x->shape[axis + i], axis + i);
-      return false;
-    }
-  int64_t count = 0;
-  for (int64_t i = 0; i < mask->size; i++) count += td_tensor_get_int(mask, i) != 0;
-  td_tensor *index[TD_RANK_MAX];
-  for (int k = 0; k < mask->rank; k++) {
-    index[k] = td_tensor_new(s->I->context, TD_INT64, 1, &count);
-    if (!keep_axis(s, axis + k) || !add_index(s, index[k])) {
-      if (td_is_nil(s->I->raised)) td_raise_engine(s->I);
-      return false;
-    }
+  td_tensor *mask = it->tensor;
+  if (!mask->rank) return resolve_truth(s, mask);
+  if (!check_mask(s, mask, axis)) return false;
+  td_tensor *flat = td_tensor_contiguous(s->I->context, mask);
+  if (!flat) return false;
+  int64_t count = td_mask_count((const uint8_t *)flat->data, flat->size), *places[TD_RANK_MAX];
+  bool ok = true;
+  for (int k = 0; k < mask->rank && ok; k++) {
+    td_tensor *index = td_tensor_new(s->I->context, TD_INT64, 1, &count);
+    places[k] = index ? (int64_t *)index->data : NULL;
+    ok = index && keep_axis(s, axis + k);
+    if (ok) ok = add_index(s, axis + k, index);
+    else td_tensor_unref(index);
   }
-  int64_t at = 0;
-  for (int64_t i = 0; i < mask->size; i++) {
-    if (!td_tensor_get_int(mask, i)) continue;
-    int64_t rest = i;
-    for (int k = mask->rank - 1; k >= 0; k--) {
-      ((int64_t *)index[k]->data)[at] = rest % mask->shape[k];
-      rest /= mask->shape[k];
-    }
-    at++;
-  }
-  return true;
+  if (ok) td_mask_places((const uint8_t *)flat->data, flat->rank, flat->shape, places);
+  td_tensor_unref(flat);
+  return ok;
 }
 
 static bool resolve_int(selection *s, const item *it, int axis, bool advanced) {
   int64_t size = s->x->shape[axis], index = it->index < 0 ? it->index + size : it->index;
-  if (index < 0 || index >= size) {
-    td_raise(s->I, TD_CLASS_INDEX_ERROR, "index %lld is out of range for axis %d with size %lld", (long long)it->index,
-             axis, (long long)size);
-    return false;
-  }
+  if (index < 0 || index >= size)
+    return fail(s, "index %lld is out of range for axis %d with size %lld", (long long)it->index, axis,
+                (long long)size);
   if (!advanced) {
     take_axis(s, axis, index, 1, 1);
     return true;
   }
-  return keep_axis(s, axis) && add_index(s, td_tensor_from_int(s->I->context, index, TD_INT64));
+  return keep_axis(s, axis) && add_index(s, axis, td_tensor_from_int(s->I->context, index, TD_INT64));
 }
 
 static bool resolve_item(selection *s, const item *it, int axis, bool advanced) {
@@ -192,31 +210,48 @@ static bool resolve_item(selection *s, const item *it, int axis, bool advanced) 
     if (!td_slice_resolve(s->I, it->value, s->x->shape[axis], &start, &step, &size)) return false;
     take_axis(s, axis, size ? start : 0, size ? step : 1, size);
     return add_axis(s, size);
-  case ITEM_TENSOR: return keep_axis(s, axis) && add_index(s, td_tensor_ref(it->tensor));
+  case ITEM_TENSOR: return keep_axis(s, axis) && add_index(s, axis, td_tensor_ref(it->tensor));
   case ITEM_MASK: return resolve_mask(s, it, axis);
   default: return true;
   }
 }
 
+static bool resolve_ellipsis(selection *s, int used, int *axis) {
+  for (int k = used; k < s->x->rank; k++)
+    if (!keep_axis(s, (*axis)++)) return false;
+  return true;
+}
+
+// An ellipsis between indices parts them, as in NumPy, also one of no axes: named out of order they are no neighbours.
+static void part_indices(selection *s) {
+  int last = s->advanced - 1;
+  td_tensor *index = s->indices[0];
+  int64_t place = s->axes.ints[0];
+  int axis = s->axis_of[0];
+  s->indices[0] = s->indices[last];
+  s->axes.ints[0] = s->axes.ints[last];
+  s->axis_of[0] = s->axis_of[last];
+  s->indices[last] = index;
+  s->axes.ints[last] = place;
+  s->axis_of[last] = axis;
+}
+
 static bool resolve(selection *s) {
-  int used = 0, axis = 0;
-  bool advanced = false, ellipsis = false;
+  int used = 0, axis = 0, before = -1; // index tensors before the ellipsis; -1: there is none
+  bool advanced = false;
   for (int i = 0; i < s->count; i++) {
     used += axes_used(&s->items[i]);
     advanced |= s->items[i].kind == ITEM_TENSOR || s->items[i].kind == ITEM_MASK;
   }
   for (int i = 0; i < s->count; i++) {
-    if (s->items[i].kind == ITEM_ELLIPSIS) {
-      ellipsis = true;
-      for (int k = used; k < s->x->rank; k++)
-        if (!keep_axis(s, axis++)) return false;
-      continue;
-    }
-    if (!resolve_item(s, &s->items[i], axis, advanced)) return false;
+    bool ellipsis = s->items[i].kind == ITEM_ELLIPSIS;
+    if (ellipsis) before = s->advanced;
+    if (!(ellipsis ? resolve_ellipsis(s, used, &axis) : resolve_item(s, &s->items[i], axis, advanced))) return false;
     axis += axes_used(&s->items[i]);
   }
-  while (!ellipsis && axis < s->x->rank)
+  while (before < 0 && axis < s->x->rank)
     if (!keep_axis(s, axis++)) return false;
+  if (before > 0 && before < s->advanced) part_indices(s);
   s->axes.given = 1;
   s->axes.count = s->advanced;
   s->reshaped = s->rank != s->x->rank;
@@ -242,14 +277,15 @@ static bool select_key(td_interpreter *I, selection *s, const td_tensor *x, td_v
 // ---- ops ----
 
 typedef struct index_ops {
-  const td_op *slice, *update, *reshape, *broadcast, *index, *put;
+  const td_op *slice, *update, *reshape, *broadcast, *index, *put, *select, *fill;
 } index_ops;
 
 static const index_ops *rows(void) {
   static index_ops ops;
   if (!ops.slice)
     ops = (index_ops){td_op_find("slice"),        td_op_find("index_update"), td_op_find("reshape"),
-                      td_op_find("broadcast_to"), td_op_find("index"),        td_op_find("index_put")};
+                      td_op_find("broadcast_to"), td_op_find("index"),        td_op_find("index_put"),
+                      td_op_find("masked_select"), td_op_find("masked_fill")};
   return &ops;
 }
 
@@ -275,24 +311,59 @@ static td_tensor *read_block(const selection *s, td_tensor *x) {
   return t;
 }
 
+// The op counts axes of the block; the message is to name x's, and to show x.
+static void name_bad_index(const selection *s) {
+  const char *message = s->I->context->error.message, *reason = strstr(message, ": ");
+  for (int k = 0; k < s->advanced; k++) {
+    int64_t size = s->axis_of[k] < 0 ? 1 : s->x->shape[s->axis_of[k]];
+    for (int64_t i = 0; i < s->indices[k]->size; i++) {
+      int64_t index = td_tensor_get_int(s->indices[k], i);
+      if (index >= -size && index < size) continue;
+      fail(s, "index %lld is out of range for axis %d with size %lld", (long long)index, s->axis_of[k],
+           (long long)size);
+      return;
+    }
+  }
+  fail(s, "%s", reason ? reason + 2 : message);
+}
+
 static td_tensor *read_indices(const selection *s, td_tensor *x) { // takes over x
   td_tensor *in[1 + TD_RANK_MAX] = {x}, *out[TD_OUTPUT_MAX];
   for (int i = 0; i < s->advanced; i++) in[1 + i] = s->indices[i];
   int code = td_op_apply(s->I->context, rows()->index, in, 1 + s->advanced, &s->axes, out);
   td_tensor_unref(x);
+  if (code == TD_ERROR_INDEX) name_bad_index(s);
   return code == TD_OK ? out[0] : NULL;
+}
+
+// x[mask] and x[mask] = number for a mask of x's shape need no coordinates. The mask, borrowed; NULL: another key.
+static td_tensor *whole_mask(const td_tensor *x, td_value key) {
+  td_tensor *mask = td_is(key, &td_tensor_type) ? td_unbox_tensor(key) : NULL;
+  bool whole = mask && mask->dtype == TD_BOOL && mask->rank && td_shape_equal(mask->rank, mask->shape, x->rank, x->shape);
+  return whole ? mask : NULL;
+}
+
+static td_tensor *apply(td_interpreter *I, const td_op *op, td_tensor *const *in, int count) {
+  td_tensor *out[TD_OUTPUT_MAX];
+  return td_op_apply(I->context, op, in, count, NULL, out) == TD_OK ? out[0] : NULL;
 }
 
 td_value td_tensor_item(td_interpreter *I, td_value container, td_value key) {
   selection s;
   td_tensor *x = td_to_tensor(I, container, -1), *t = NULL;
   if (!x) return TD_NIL;
-  bool ok = select_key(I, &s, x, key);
-  if (ok) t = read_block(&s, x);
-  if (t && s.advanced) t = read_indices(&s, t);
-  selection_clear(&s);
+  td_tensor *mask = whole_mask(x, key);
+  bool ok = mask || select_key(I, &s, x, key);
+  if (mask) {
+    td_tensor *in[] = {x, mask};
+    t = apply(I, rows()->select, in, 2);
+  } else {
+    if (ok) t = read_block(&s, x);
+    if (t && s.advanced) t = read_indices(&s, t);
+    selection_clear(&s);
+  }
   td_tensor_unref(x);
-  return ok ? td_tensor_box(I, t) : TD_NIL;
+  return ok && td_is_nil(I->raised) ? td_tensor_box(I, t) : TD_NIL;
 }
 
 // ---- assigning ----
@@ -312,6 +383,7 @@ static td_tensor *put_indices(const selection *s,
   td_tensor *in[2 + TD_RANK_MAX] = {block, value};
   for (int i = 0; i < s->advanced; i++) in[2 + i] = s->indices[i];
   int code = block ? td_op_apply(s->I->context, rows()->put, in, 2 + s->advanced, &s->axes, out) : TD_ERROR_MEMORY;
+  if (code == TD_ERROR_INDEX) name_bad_index(s);
   td_tensor_unref(block);
   td_tensor_unref(value);
   return code == TD_OK ? out[0] : NULL;
@@ -329,22 +401,66 @@ static bool may_change_in_place(td_interpreter *I, td_value container, const td_
          !(td_recording(I->context) && value->origin) && value->storage != td_unbox_tensor(container)->storage;
 }
 
+// NumPy lets a value have axes of size 1 in front of those that it fills.
+static td_tensor *without_leading_ones(const selection *s, td_tensor *value) { // takes over value
+  td_meta places = {.rank = (uint8_t)s->rank};
+  if (s->advanced) { // the indexed axes give way to those of the indices together
+    int64_t shape[TD_RANK_MAX] = {0}, before[TD_RANK_MAX];
+    int rank = 0;
+    for (int i = 0; i < s->advanced; i++) {
+      memcpy(before, shape, sizeof before);
+      if (!td_shape_broadcast(rank, before, s->indices[i]->rank, s->indices[i]->shape, &rank, shape, NULL)) return value;
+    }
+    places.rank = (uint8_t)(s->rank - s->advanced + rank);
+  }
+  int drop = 0;
+  while (value->rank - drop > places.rank && value->shape[drop] == 1) drop++;
+  return drop ? reshape_to(s->I, value, value->rank - drop, value->shape + drop) : value;
+}
+
+// The tensor after the assignment; NULL with *done: x itself was changed. Takes over value.
+static td_tensor *assign(selection *s, td_value container, td_tensor *value, bool *done) {
+  td_interpreter *I = s->I;
+  td_tensor *x = td_unbox_tensor(container);
+  value = without_leading_ones(s, value);
+  if (!value) return NULL;
+  bool in_place = may_change_in_place(I, container, value);
+  if (s->advanced && in_place) {
+    td_tensor *block = read_block(s, x);
+    int code = block ? td_index_put_in_place(I->context, block, value, s->indices, s->advanced, &s->axes) : TD_ERROR_MEMORY;
+    *done = code == TD_OK;
+    if (code == TD_ERROR_INDEX) name_bad_index(s);
+    td_tensor_unref(block);
+    td_tensor_unref(value);
+    return NULL;
+  }
+  if (s->advanced) value = put_indices(s, value);
+  if (!value || (s->advanced && !s->reshaped && s->whole)) return value;
+  value = value_for_block(s, value);
+  if (!value || !in_place) return value ? update_block(s, value) : NULL;
+  *done = td_index_update_in_place(I->context, x, value, s->block[0].ints, s->block[1].ints, s->block[2].ints) == TD_OK;
+  td_tensor_unref(value);
+  return NULL;
+}
+
+// The same for a number in all places of a mask of x's shape; NULL: the key or the value is another one.
+static td_tensor *fill_mask(td_interpreter *I, td_tensor *x, td_value key, td_tensor *value) {
+  td_tensor *mask = whole_mask(x, key);
+  if (!mask || value->rank || value->dtype != x->dtype) return NULL;
+  td_tensor *in[] = {x, mask, value};
+  return apply(I, rows()->fill, in, 3);
+}
+
 td_value td_tensor_with_item(td_interpreter *I, td_value container, td_value key, td_value value, td_value *kept) {
   selection s;
   td_tensor *x = td_unbox_tensor(container), *t = td_to_tensor(I, value, x->dtype), *updated = NULL;
   bool done = false;
   s.count = s.advanced = 0;
-  if (t && select_key(I, &s, x, key)) {
-    if (s.advanced) t = put_indices(&s, t);
-    if (t && (!s.advanced || s.reshaped || !s.whole)) {
-      t = value_for_block(&s, t);
-      if (t && may_change_in_place(I, container, t)) {
-        done = td_index_update_in_place(I->context, x, t, s.block[0].ints, s.block[1].ints, s.block[2].ints) == TD_OK;
-        td_tensor_unref(t);
-      } else if (t) updated = update_block(&s, t);
-    } else updated = t;
+  if (t) updated = fill_mask(I, x, key, t);
+  if (t && !updated && select_key(I, &s, x, key)) {
+    updated = assign(&s, container, t, &done);
     t = NULL;
-    if (!done && !updated) td_raise_engine(I);
+    if (!done && !updated && td_is_nil(I->raised)) td_raise_engine(I);
   }
   selection_clear(&s);
   td_tensor_unref(t);

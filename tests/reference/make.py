@@ -467,9 +467,49 @@ def roll(x, shift, axis=None):
 
 
 @op
-def pad_constant(x, before, after, value=0.0):
-    pairs = [n for pair in zip(reversed(before), reversed(after)) for n in pair]
-    return functional.pad(x, pairs, value=value) if pairs else x
+def pad(x, pairs, mode="constant", value=0.0):
+    """Positions of x's elements where it repeats them; along one axis after the other where it computes."""
+    pairs = numpy.broadcast_to(pairs.numpy(), (x.dim(), 2)).tolist()
+    mode = {"replicate": "edge", "circular": "wrap"}.get(mode, mode)
+    if mode == "constant":
+        flat = [n for pair in reversed(pairs) for n in pair]
+        return functional.pad(x, flat, value=value) if flat else x
+    if mode in ("edge", "reflect", "symmetric", "wrap"):
+        places = numpy.pad(numpy.arange(x.numel()).reshape(x.shape), pairs, mode=mode)
+        return x.flatten()[torch.from_numpy(places)]
+    for axis, (before, after) in enumerate(pairs):
+        if mode == "linear_ramp":
+            first, last = x.narrow(axis, 0, 1), x.narrow(axis, -1, 1)
+            parts = [value + (first - value) * i / before for i in range(before)] + [x]
+            parts += [value + (last - value) * i / after for i in reversed(range(after))]
+        else:
+            find = {"mean": torch.mean, "maximum": torch.amax, "minimum": torch.amin}[mode]
+            found = find(x, axis, keepdim=True)
+            parts = [found] * before + [x] + [found] * after
+        x = torch.cat(parts, axis)
+    return x
+
+
+simple(
+    vstack=lambda *tensors: torch.vstack(tensors),
+    hstack=lambda *tensors: torch.hstack([torch.atleast_1d(t) for t in tensors]),
+    dstack=lambda *tensors: torch.dstack(tensors),
+    diagonal=lambda x, offset=0, axis1=0, axis2=1: diagonal_of(x, offset, axis1, axis2),
+    diag=lambda x, k=0: diagonal_of(x, k, 0, 1) if x.dim() == 2 else torch.diag(x, k),
+    diag_embed=lambda x, offset=0, axis1=-2, axis2=-1: torch.diag_embed(x, offset, axis1, axis2),
+)
+
+
+def diagonal_of(x, offset, axis1, axis2):
+    if -x.shape[axis1] < offset < x.shape[axis2]:
+        return torch.diagonal(x, offset, axis1, axis2)
+    return torch.diagonal(x, 0, axis1, axis2)[..., :0]  # PyTorch refuses it
+
+
+@op
+def diagonal_adjoint(x, offset=0, axis1=0, axis2=1, shape=None):
+    zeros = torch.zeros(shape, dtype=x.dtype, requires_grad=True)
+    return torch.autograd.grad(diagonal_of(zeros, offset, axis1, axis2), zeros, x, create_graph=True)[0]
 
 
 def block(starts, steps, sizes):
@@ -615,6 +655,13 @@ simple(
     segment_mean=segment(lambda rows: rows.sum(0) / max(len(rows), 1)),
     segment_max=segment(extreme(torch.amax, -math.inf)),
     segment_min=segment(extreme(torch.amin, math.inf)),
+)
+
+
+simple(
+    masked_select=lambda x, mask: torch.masked_select(x, mask),
+    masked_adjoint=lambda x, mask, shape: torch.zeros(shape, dtype=x.dtype).masked_scatter(mask, x),
+    masked_fill=lambda x, mask, value: torch.where(mask, value, x),
 )
 
 
