@@ -1,4 +1,5 @@
 // The axes of a tensor in another order or direction. All of them are views but roll, which copies blocks.
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/index.h"
@@ -67,6 +68,16 @@ static int transpose_infer(td_infer *infer) {
   return code ? code : ordered(infer, transpose_order);
 }
 
+// vmap: the axis of the examples stays in front.
+static int transpose_batch(td_batching *b) {
+  int axes[TD_RANK_MAX], rank = b->meta[0].rank;
+  if (rank == TD_RANK_MAX) return TD_BATCH_EACH;
+  transpose_order(b->args, rank, axes);
+  b->args[0] = (td_arg){.given = 1, .count = rank + 1};
+  for (int i = 0; i < rank; i++) b->args[0].ints[i + 1] = axes[i] + 1;
+  return TD_OK;
+}
+
 static const td_op transpose = {
     .name = "transpose",
     .alias = TD_ALIAS("permute", "permute_dims"),
@@ -75,6 +86,7 @@ static const td_op transpose = {
     .flags = TD_LINEAR,
     .method = true,
     .infer = transpose_infer,
+    .batch = transpose_batch,
     .view = transpose_view,
     .vjp = transpose_vjp,
     .doc = "The axes in another order: axis i of the result is axis axes[i] of x. All are reversed when axes is None, "
@@ -114,6 +126,7 @@ static const td_op swapaxes = {
     .flags = TD_LINEAR,
     .method = true,
     .infer = swapaxes_infer,
+    .batch = td_batch_axes,
     .view = swapaxes_view,
     .vjp = swapaxes_vjp,
     .doc = "Two axes exchanged.\nGradient: the cotangent with the same axes exchanged.",
@@ -159,6 +172,7 @@ static const td_op moveaxis = {
     .flags = TD_LINEAR,
     .method = true,
     .infer = moveaxis_infer,
+    .batch = td_batch_axes,
     .view = moveaxis_view,
     .vjp = moveaxis_vjp,
     .doc = "The axes of source at the places of destination; the others keep their order.\n"
@@ -209,6 +223,7 @@ static const td_op flip = {
     .flags = TD_LINEAR,
     .method = true,
     .infer = flip_infer,
+    .batch = td_batch_axes,
     .view = flip_view,
     .vjp = same_op_vjp,
     .doc = "The elements in reversed order along axis; along all axes when None. No copy.\n"
@@ -298,6 +313,7 @@ static const td_op rot90 = {
     .flags = TD_LINEAR,
     .method = true,
     .infer = rot90_infer,
+    .batch = td_batch_axes,
     .view = rot90_view,
     .vjp = rot90_vjp,
     .doc = "x turned by k quarters in the plane of two axes, from the first toward the second. No copy.\n"
@@ -397,6 +413,10 @@ static int roll_vjp(td_rule *rule) {
   return TD_OK;
 }
 
+static int roll_batch(td_batching *b) { // a line of all elements is each example's own
+  return b->args[1].given ? td_batch_axes(b) : TD_BATCH_EACH;
+}
+
 static const td_op roll = {
     .name = "roll",
     .params = {TD_X,
@@ -406,6 +426,7 @@ static const td_op roll = {
     .flags = TD_LINEAR | TD_HALF,
     .method = true,
     .infer = roll_infer,
+    .batch = roll_batch,
     .kernel = roll_kernel,
     .workspace = roll_workspace,
     .vjp = roll_vjp,

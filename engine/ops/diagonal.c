@@ -1,6 +1,7 @@
 // Diagonals and triangles of the matrices in two axes.
 #include <string.h>
 
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/index.h"
@@ -95,6 +96,7 @@ static const td_op diagonal = {
     .flags = TD_LINEAR,
     .method = true,
     .infer = diagonal_infer,
+    .batch = td_batch_axes,
     .view = diagonal_view,
     .vjp = diagonal_vjp,
     .doc = "The diagonals of the matrices in axis1 and axis2 as the last axis, offset above the main one. No copy.\n"
@@ -148,6 +150,7 @@ static const td_op diagonal_adjoint = {
     .kind = TD_KIND_INDEX,
     .flags = TD_LINEAR | TD_HIDDEN | TD_HALF,
     .infer = diagonal_adjoint_infer,
+    .batch = td_batch_result_axes,
     .kernel = diagonal_adjoint_kernel,
     .vjp = diagonal_again_vjp,
     .doc = "Zeros of a shape with x on the diagonals: the gradient of diagonal.\nGradient: the cotangent's diagonals.",
@@ -191,6 +194,7 @@ static const td_op diag_embed = {
     .flags = TD_LINEAR | TD_HALF,
     .method = true,
     .infer = diag_embed_infer,
+    .batch = td_batch_result_axes,
     .kernel = diagonal_adjoint_kernel,
     .vjp = diagonal_again_vjp,
     .doc = "Square matrices in axis1 and axis2 with the last axis of x on their diagonals, offset above the main one, and "
@@ -302,6 +306,7 @@ static int triangle_vjp(td_rule *rule) {
       .flags = TD_LINEAR | TD_HALF,                                                          \
       .method = true,                                                                        \
       .infer = triangle_infer,                                                               \
+      .batch = td_batch_axes,                                                                \
       .kernel = NAME##_kernel,                                                               \
       .vjp = triangle_vjp,                                                                   \
       .doc = "The matrices of the last two axes with zeros " WORDS " their k-th diagonal.\n" \
@@ -319,9 +324,5 @@ td_tensor *td_triangle(td_scope *s, td_tensor *x, bool upper, int64_t k) {
   return td_scope_apply(s, upper ? &triu : &tril, (const td_arg[]){TD_INT_ARG(k)}, 1, x);
 }
 
-
-td_tensor *td_triangle(td_scope *s, td_tensor *x, bool upper, int64_t k) {
-  return td_scope_apply(s, upper ? &triu : &tril, (const td_arg[]){TD_INT_ARG(k)}, 1, x);
-}
 
 const td_op *const td_family_diagonal[] = {&diagonal, &diagonal_adjoint, &diag_embed, &diag, &tril, &triu, NULL};

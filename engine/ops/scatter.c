@@ -2,6 +2,7 @@
 // the forms named ..._along_axis, NumPy's, it is broadcast to x along the other axes.
 #include <string.h>
 
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/gather.h"
 #include "engine/ops/map.h"
@@ -106,6 +107,7 @@ static const td_op gather = {
     .flags = TD_LINEAR | TD_HALF,
     .method = true,
     .infer = gather_infer,
+    .batch = td_batch_axes,
     .kernel = gather_kernel,
     .workspace = out_offsets,
     .vjp = gather_vjp,
@@ -161,6 +163,7 @@ static const td_op take_along_axis = {
     .flags = TD_LINEAR | TD_HALF,
     .method = true,
     .infer = take_along_axis_infer,
+    .batch = td_batch_axes,
     .kernel = take_along_axis_kernel,
     .workspace = out_offsets,
     .vjp = take_along_axis_vjp,
@@ -232,6 +235,7 @@ static const td_op gather_adjoint = {
     .kind = TD_KIND_INDEX,
     .flags = TD_LINEAR | TD_HIDDEN,
     .infer = gather_adjoint_infer,
+    .batch = td_batch_axes,
     .kernel = gather_adjoint_kernel,
     .workspace = gather_adjoint_workspace,
     .vjp = gather_adjoint_vjp,
@@ -398,6 +402,11 @@ static int scatter_vjp(td_rule *rule) {
   return TD_OK;
 }
 
+static int scatter_batch(td_batching *b) { // source broadcasts to the index
+  int code = td_batch_axes(b);
+  return code ? code : td_batch_elementwise(b);
+}
+
 #define SOURCE_PARAM \
   { .name = "source", .kind = TD_PARAM_TENSOR, .alias = TD_ALIAS("src", "value", "values") }
 
@@ -416,6 +425,7 @@ static const td_op scatter = {
     .kind = TD_KIND_INDEX,
     .method = true,
     .infer = scatter_infer,
+    .batch = scatter_batch,
     .kernel = scatter_kernel,
     .workspace = scatter_workspace,
     .vjp = scatter_vjp,
@@ -444,6 +454,7 @@ static const td_op scatter_add = {
     .flags = TD_LINEAR,
     .method = true,
     .infer = scatter_infer,
+    .batch = scatter_batch,
     .kernel = scatter_kernel,
     .workspace = scatter_workspace,
     .vjp = scatter_vjp,
@@ -461,6 +472,7 @@ static const td_op put_along_axis = {
     .flags = TD_LINEAR | TD_HALF,
     .method = true,
     .infer = scatter_infer,
+    .batch = scatter_batch,
     .kernel = scatter_kernel,
     .workspace = scatter_workspace,
     .vjp = scatter_vjp,

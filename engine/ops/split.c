@@ -1,6 +1,7 @@
 // One tensor in several parts, and several tensors brought to one shape. All results are views.
 #include <string.h>
 
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/map.h"
@@ -148,6 +149,7 @@ static const td_op chunk = {
     .outputs = TD_MANY,
     .method = true,
     .infer = chunk_infer,
+    .batch = td_batch_axes,
     .view = chunk_view,
     .vjp = chunk_vjp,
     .doc = "x cut along axis into at most chunks parts of one size, the last of which may be smaller: "
@@ -251,6 +253,7 @@ static const td_op unstack = {
     .outputs = TD_MANY,
     .method = true,
     .infer = unstack_infer,
+    .batch = td_batch_axes,
     .view = unstack_view,
     .vjp = unstack_vjp,
     .doc = "The tensors that stand along axis, without that axis: what stack put together. A tuple of views.\n"
