@@ -1,5 +1,5 @@
-// Activation functions of layers. Integers and bool give float32. All are computed so that large arguments of either
-// sign neither overflow nor cancel, infinities included.
+// Smooth activation functions of layers; those with corners are in rectifier.c. Integers and bool give float32. All are
+// computed so that large arguments of either sign neither overflow nor cancel, infinities included.
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
@@ -10,7 +10,7 @@ static const td_sample any_samples[] = {
   { .shapes = "0,3", .low = -2, .high = 2 },
   TD_SAMPLES_END,
 };
-static const td_sample off_zero_samples[] = {
+static const td_sample corner_samples[] = {
   { .shapes = "3,4", .low = 0.2, .high = 2 },
   { .shapes = "-", .low = -2, .high = -0.2 },
   { .shapes = "0,3", .low = 0.2, .high = 2 },
@@ -28,121 +28,6 @@ static td_tensor *times(td_scope *s, td_tensor *x, double factor) {
   return td_multiply(s, x, td_scope_number(s, factor, x));
 }
 static td_tensor *plus(td_scope *s, td_tensor *x, double term) { return td_add(s, x, td_scope_number(s, term, x)); }
-
-// ---- relu and its kin ----
-
-TD_MAP2(TD_EACH_FLOAT, relu_gradient, FLOATING, T, y > 0 ? x : p == 0 ? 0 : x * p)
-
-static double slope_of(const td_arg *args) { return args[0].f; }
-static int relu_gradient_kernel(const td_call *call) {
-  return td_map_run(call, &relu_gradient_map, slope_of(call->args));
-}
-
-static td_tensor *relu_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x, double slope);
-
-static int relu_gradient_vjp(td_rule *rule) {
-  td_scope *s = &rule->scope;
-  if (rule->needs[0]) rule->din[0] = relu_gradient(s, rule->cotangent[0], rule->in[1], slope_of(rule->args));
-  if (rule->needs[1]) rule->din[1] = td_scope_filled(s, 0, &rule->in_meta[1]);
-  return TD_OK;
-}
-
-static const td_op relu_gradient_op = {
-  .name = "relu_gradient",
-  .params = { TD_TENSOR_PARAM("cotangent"), TD_X,
-              { .name = "slope", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(0) } },
-  .kind = TD_KIND_ELEMENTWISE,
-  .flags = TD_HIDDEN,
-  .infer = td_map_floating,
-  .kernel = relu_gradient_kernel,
-  .expression = relu_gradient_text,
-  .vjp = relu_gradient_vjp,
-  .saves = TD_SAVES_IN1,
-  .doc = "The cotangent where x > 0, slope times it elsewhere.\n"
-         "Gradient: the same of its cotangent; 0 for x.",
-  .samples = gradient_samples,
-};
-
-static td_tensor *relu_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x, double slope) {
-  td_arg args[] = { TD_FLOAT_DEFAULT(slope) };
-  return td_scope_apply(s, &relu_gradient_op, args, 2, cotangent, x);
-}
-
-TD_MAP1(TD_EACH_NUMBER, relu, COMMON, T, MAXIMUM(x, 0))
-TD_KERNEL(relu)
-
-static int relu_vjp(td_rule *rule) {
-  rule->din[0] = relu_gradient(&rule->scope, rule->cotangent[0], rule->in[0], 0);
-  return TD_OK;
-}
-
-static const td_op relu_op = {
-  .name = "relu",
-  .params = { TD_X },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_number,
-  .kernel = relu_kernel,
-  .expression = relu_text,
-  .vjp = relu_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "x where it is positive, 0 elsewhere; NaN stays. Integers stay integers.\n"
-         "Gradient: the cotangent where x > 0, 0 elsewhere, at 0 too.",
-  .example = "relu(tensor([-1., 0., 2.])).tolist()  # [0.0, 0.0, 2.0]",
-  .samples = off_zero_samples,
-};
-
-TD_MAP1(TD_EACH_FLOAT, leaky_relu, FLOATING, T, x > 0 ? x : x * p)
-
-static int leaky_relu_kernel(const td_call *call) { return td_map_run(call, &leaky_relu_map, slope_of(call->args)); }
-
-static int leaky_relu_vjp(td_rule *rule) {
-  rule->din[0] = relu_gradient(&rule->scope, rule->cotangent[0], rule->in[0], slope_of(rule->args));
-  return TD_OK;
-}
-
-static const td_op leaky_relu_op = {
-  .name = "leaky_relu",
-  .params = { TD_X, { .name = "slope", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(0.01) } },
-  .kind = TD_KIND_ELEMENTWISE,
-  .infer = td_map_floating,
-  .kernel = leaky_relu_kernel,
-  .expression = leaky_relu_text,
-  .vjp = leaky_relu_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "x where it is positive, slope * x elsewhere.\n"
-         "Gradient: the cotangent where x > 0, slope * cotangent elsewhere, at 0 too.",
-  .example = "leaky_relu(tensor([-2., 2.]), slope=0.5).tolist()  # [-1.0, 2.0]",
-  .samples = off_zero_samples,
-};
-
-TD_MAP1(TD_EACH_FLOAT, elu, FLOATING, T, x > 0 ? x : p * EXPM1(x))
-
-static int elu_kernel(const td_call *call) { return td_map_run(call, &elu_map, call->args[0].f); }
-
-static int elu_vjp(td_rule *rule) {
-  td_scope *s = &rule->scope;
-  td_tensor *c = rule->cotangent[0], *x = rule->in[0];
-  td_tensor *below = td_multiply(s, td_exp(s, x), td_scope_number(s, rule->args[0].f, x));
-  rule->din[0] = td_where(s, td_greater(s, x, td_scope_number(s, 0, x)), c, td_chain(s, c, below));
-  return TD_OK;
-}
-
-static const td_op elu_op = {
-  .name = "elu",
-  .params = { TD_X, { .name = "alpha", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(1) } },
-  .kind = TD_KIND_ELEMENTWISE,
-  .infer = td_map_floating,
-  .kernel = elu_kernel,
-  .expression = elu_text,
-  .vjp = elu_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "x where it is positive, alpha * (exp(x) - 1) elsewhere.\n"
-         "Gradient: the cotangent where x > 0, alpha * exp(x) * cotangent elsewhere, at 0 too.",
-  .example = "elu(tensor([-inf, 2.])).tolist()  # [-1.0, 2.0]",
-  .source = "Clevert, Unterthiner, Hochreiter: Fast and Accurate Deep Network Learning by ELUs, 2016",
-  .samples = off_zero_samples,
-};
 
 // ---- sigmoid and its kin ----
 
@@ -233,31 +118,109 @@ static const td_op log_sigmoid_op = {
   .samples = any_samples,
 };
 
-TD_MAP1(TD_EACH_FLOAT, softplus, FLOATING, T, SOFTPLUS(x))
-TD_KERNEL(softplus)
+TD_MAP1(TD_EACH_FLOAT, softplus, FLOATING, T, x * p > q ? x : SOFTPLUS(x * p) / p)
+
+static int softplus_kernel(const td_call *call) {
+  const td_arg *threshold = &call->args[1];
+  const double arguments[TD_MAP_ARGUMENTS] = {call->args[0].f, threshold->given ? threshold->f : INFINITY};
+  return td_map_run_with(call, &softplus_map, arguments);
+}
+
+static int softplus_infer(td_infer *infer) {
+  if (infer->args[0].f > 0) return td_map_floating(infer);
+  return td_infer_fail(infer, TD_ERROR_VALUE, "beta must be above 0, not %g", infer->args[0].f);
+}
 
 static int softplus_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  rule->din[0] = td_chain(s, rule->cotangent[0], td_sigmoid(s, rule->in[0]));
+  td_tensor *c = rule->cotangent[0], *x = rule->in[0];
+  td_tensor *steep = rule->args[0].f == 1 ? x : times(s, x, rule->args[0].f);
+  rule->din[0] = td_chain(s, c, td_sigmoid(s, steep));
+  if (!rule->args[1].given) return TD_OK;
+  td_tensor *line = td_greater(s, steep, td_scope_number(s, rule->args[1].f, x));
+  rule->din[0] = td_where(s, line, c, rule->din[0]);
   return TD_OK;
 }
 
 static const td_op softplus_op = {
   .name = "softplus",
-  .params = { TD_X },
+  .params = { TD_X,
+              { .name = "beta", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(1) },
+              { .name = "threshold", .kind = TD_PARAM_FLOAT } },
   .kind = TD_KIND_ELEMENTWISE,
-  .infer = td_map_floating,
+  .infer = softplus_infer,
   .kernel = softplus_kernel,
   .expression = softplus_text,
   .vjp = softplus_vjp,
   .saves = TD_SAVES_IN0,
-  .doc = "The smooth relu log(1 + exp(x)).\n"
-         "Gradient: cotangent * sigmoid(x).",
+  .doc = "The smooth relu log(1 + exp(beta * x)) / beta; where beta * x is above threshold, x itself.\n"
+         "Gradient: cotangent * sigmoid(beta * x), above the threshold the cotangent.\n"
+         "No threshold is needed against overflow: without one the result is exact everywhere.",
   .example = "softplus(tensor([-inf, 1000.])).tolist()  # [0.0, 1000.0]",
+  .samples = TD_SAMPLES{
+    { .shapes = "3,4", .low = -2, .high = 2 },
+    { .shapes = "-", .low = -1, .high = 1 },
+    { .shapes = "0,3", .low = -2, .high = 2 },
+    { .shapes = "4", .args = "beta=2.", .low = -2, .high = 2 },
+    { .shapes = "4", .args = "beta=0.5, threshold=1.", .low = 2.5, .high = 4 },
+    TD_SAMPLES_END,
+  },
+};
+
+static td_tensor *softplus(td_scope *s, td_tensor *x) { return td_scope_apply(s, &softplus_op, NULL, 1, x); }
+
+// ---- tanh's kin ----
+
+TD_MAP1(TD_EACH_FLOAT, softsign, FLOATING, T, ABS(x) == (T)INFINITY ? SIGN(x) : x / (1 + ABS(x)))
+TD_KERNEL(softsign)
+
+static int softsign_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *below = plus(s, td_abs(s, rule->in[0]), 1);
+  rule->din[0] = td_chain_quotient(s, td_chain_quotient(s, rule->cotangent[0], below), below);
+  return TD_OK;
+}
+
+static const td_op softsign_op = {
+  .name = "softsign",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .infer = td_map_floating,
+  .kernel = softsign_kernel,
+  .expression = softsign_text,
+  .vjp = softsign_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "x / (1 + abs(x)).\n"
+         "Gradient: cotangent / (1 + abs(x))**2.",
+  .example = "softsign(tensor([-1., inf])).tolist()  # [-0.5, 1.0]",
+  .samples = corner_samples,
+};
+
+TD_MAP1(TD_EACH_FLOAT, tanhshrink, FLOATING, T, TANHSHRINK(x))
+TD_KERNEL(tanhshrink)
+
+static int tanhshrink_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain(s, rule->cotangent[0], td_square(s, td_tanh(s, rule->in[0])));
+  return TD_OK;
+}
+
+static const td_op tanhshrink_op = {
+  .name = "tanhshrink",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .infer = td_map_floating,
+  .kernel = tanhshrink_kernel,
+  .expression = tanhshrink_text,
+  .vjp = tanhshrink_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "x - tanh(x).\n"
+         "Gradient: cotangent * tanh(x)**2.",
+  .example = "tanhshrink(tensor([0., inf])).tolist()  # [0.0, inf]",
   .samples = any_samples,
 };
 
-// ---- silu and gelu: each with its slope as an op of its own, so that a gradient is one pass and a product ----
+// ---- silu, mish and gelu: each with its slope as an op of its own, so that a gradient is one pass and a product ----
 
 TD_MAP1(TD_EACH_FLOAT, silu_slope, FLOATING, T, SILU_SLOPE(x))
 TD_KERNEL(silu_slope)
@@ -309,6 +272,60 @@ static const td_op silu_op = {
          "Gradient: cotangent * (y + x * y * (1 - y)) with y = sigmoid(x).",
   .example = "silu(tensor([0., -inf])).tolist()  # [0.0, -0.0]",
   .source = "Elfwing, Uchibe, Doya: Sigmoid-Weighted Linear Units, 2018",
+  .samples = any_samples,
+};
+
+TD_MAP1(TD_EACH_FLOAT, mish_slope, FLOATING, T, MISH_SLOPE(x))
+TD_KERNEL(mish_slope)
+
+// With t = tanh(softplus(x)), y = sigmoid(x): t' = (1 - t^2) y, t'' = t' (1 - y - 2 t y); the slope's is 2 t' + x t''.
+static int mish_slope_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *x = rule->in[0], *y = td_sigmoid(s, x), *one = td_scope_number(s, 1, x);
+  td_tensor *t = td_tanh(s, softplus(s, x)), *steep = td_multiply(s, td_subtract(s, one, td_square(s, t)), y);
+  td_tensor *bend = td_subtract(s, td_subtract(s, one, y), times(s, td_multiply(s, t, y), 2));
+  bend = td_multiply(s, steep, plus(s, td_multiply(s, x, bend), 2));
+  rule->din[0] = td_chain(s, rule->cotangent[0], bend);
+  return TD_OK;
+}
+
+static const td_op mish_slope_op = {
+  .name = "mish_slope",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .flags = TD_HIDDEN,
+  .infer = td_map_floating,
+  .kernel = mish_slope_kernel,
+  .expression = mish_slope_text,
+  .vjp = mish_slope_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "The derivative of mish.\n"
+         "Gradient: its second derivative times the cotangent.",
+  .samples = any_samples,
+};
+
+TD_MAP1(TD_EACH_FLOAT, mish, FLOATING, T, MISH(x))
+TD_KERNEL(mish)
+
+static int mish_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain(s, rule->cotangent[0], td_scope_apply(s, &mish_slope_op, NULL, 1, rule->in[0]));
+  return TD_OK;
+}
+
+static const td_op mish_op = {
+  .name = "mish",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .infer = td_map_floating,
+  .kernel = mish_kernel,
+  .expression = mish_text,
+  .vjp = mish_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "x * tanh(softplus(x)).\n"
+         "Gradient: cotangent * (t + x * (1 - t**2) * sigmoid(x)) with t = tanh(softplus(x)).",
+  .example = "mish(tensor([0., inf, -inf])).tolist()  # [0.0, inf, -0.0]",
+  .source = "Misra: Mish, a Self Regularized Non-Monotonic Activation Function, 2019",
   .samples = any_samples,
 };
 
@@ -405,7 +422,77 @@ static const td_op gelu_op = {
   },
 };
 
+// ---- glu ----
+
+static int glu_infer(td_infer *infer) {
+  td_meta *out = &infer->out[0];
+  int axis = 0, code = td_map_floating(infer);
+  if (!code) code = td_infer_axis(infer, infer->args[0].i, infer->in[0].rank, &axis);
+  if (code) return code;
+  if (out->shape[axis] % 2)
+    return td_infer_fail(infer, TD_ERROR_SHAPE, "axis %d has the odd size %lld and can't be halved", axis,
+                         (long long)out->shape[axis]);
+  out->shape[axis] /= 2;
+  return TD_OK;
+}
+
+TD_EACH_FLOAT(TD_LOOP2, glu, T, x * SIGMOID(y))
+TD_MAP_TABLE(TD_EACH_FLOAT, glu, 2, FLOATING)
+
+static int glu_kernel(const td_call *call) {
+  td_call halves = *call;
+  int rank = call->in[0].rank;
+  int64_t axis = call->args[0].i < 0 ? call->args[0].i + rank : call->args[0].i, half = call->out[0].shape[axis];
+  halves.in[1] = halves.in[0];
+  halves.in[1].data += half * call->in[0].strides[axis] * td_dtype_bytes(call->in[0].dtype);
+  for (int i = 0; i < 2; i++) {
+    halves.in[i].shape[axis] = half;
+    halves.in[i].size = call->out[0].size;
+  }
+  halves.in_count = 2;
+  return td_map_run(&halves, &glu_map, 0);
+}
+
+static int glu_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *x = rule->in[0], *c = rule->cotangent[0], *parts[2];
+  int64_t start[TD_RANK_MAX] = {0}, step[TD_RANK_MAX], axis = rule->args[0].i;
+  for (int d = 0; d < x->rank; d++) step[d] = 1;
+  if (axis < 0) axis += x->rank;
+  for (int i = 0; i < 2; i++) {
+    start[axis] = i * rule->out_meta[0].shape[axis];
+    parts[i] = td_slice_view(s, x, start, step, rule->out_meta[0].shape);
+  }
+  td_tensor *gate = td_sigmoid(s, parts[1]);
+  td_tensor *bent = sigmoid_gradient(s, td_chain(s, c, parts[0]), gate);
+  rule->din[0] = td_concat(s, td_chain(s, c, gate), bent, axis);
+  return TD_OK;
+}
+
+static const td_op glu_op = {
+  .name = "glu",
+  .params = { TD_X, { .name = "axis", .kind = TD_PARAM_AXIS, .fallback = TD_INT_DEFAULT(-1) } },
+  .kind = TD_KIND_OPAQUE,
+  .method = true,
+  .infer = glu_infer,
+  .kernel = glu_kernel,
+  .vjp = glu_vjp,
+  .saves = TD_SAVES_IN0,
+  .doc = "The gated linear unit a * sigmoid(b), a and b the halves of x along axis, whose size is even.\n"
+         "Gradient: cotangent * sigmoid(b) for a, cotangent * a * y * (1 - y) with y = sigmoid(b) for b.",
+  .example = "glu(tensor([2., 0.])).tolist()  # [1.0]",
+  .source = "Dauphin, Fan, Auli, Grangier: Language Modeling with Gated Convolutional Networks, 2017",
+  .samples = TD_SAMPLES{
+    { .shapes = "3,4", .low = -2, .high = 2 },
+    { .shapes = "4,3", .args = "axis=0", .low = -2, .high = 2 },
+    { .shapes = "2,4,3", .args = "axis=-2", .low = -2, .high = 2 },
+    { .shapes = "0,4", .low = -2, .high = 2 },
+    { .shapes = "3,0", .low = -2, .high = 2 },
+    TD_SAMPLES_END,
+  },
+};
+
 const td_op *const td_family_activation[] = {
-  &relu_op, &leaky_relu_op, &elu_op, &sigmoid_op, &log_sigmoid_op, &softplus_op, &silu_op, &gelu_op, &relu_gradient_op,
-  &sigmoid_gradient_op, &silu_slope_op, &gelu_slope_op, NULL,
+  &sigmoid_op, &log_sigmoid_op, &softplus_op, &softsign_op, &tanhshrink_op, &silu_op, &mish_op, &gelu_op, &glu_op,
+  &sigmoid_gradient_op, &silu_slope_op, &mish_slope_op, &gelu_slope_op, NULL,
 };

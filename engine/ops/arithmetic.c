@@ -301,6 +301,77 @@ static const td_op remainder_op = {
   },
 };
 
+TD_MAP2(TD_EACH_NUMBER, fmod, COMMON, T, FMOD(x, y))
+
+static int fmod_kernel(const td_call *call) { return run_division(call, &fmod_map); }
+
+static int fmod_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *c = rule->cotangent[0];
+  if (rule->needs[0]) rule->din[0] = c;
+  if (!rule->needs[1]) return TD_OK;
+  td_tensor *times = td_divide(s, td_subtract(s, rule->in[0], rule->out[0]), rule->in[1]); // whole but for rounding
+  rule->din[1] = td_negative(s, td_chain(s, c, td_round(s, times)));
+  return TD_OK;
+}
+
+static const td_op fmod_op = {
+  .name = "fmod",
+  .params = { TD_XY },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_number,
+  .kernel = fmod_kernel,
+  .expression = fmod_text,
+  .vjp = fmod_vjp,
+  .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_OUTPUT,
+  .doc = "The remainder x - trunc(x / y) * y, which has the sign of x, as in C (remainder has that of y).\n"
+         "Gradient: the cotangent for x, -cotangent * trunc(x / y) for y. Integers: y = 0 is an error.",
+  .example = "fmod(tensor([-7, 7]), 4).tolist()  # [-3, 3]",
+  .samples = TD_SAMPLES{
+    { .shapes = "3,4; -", .low = 0.55, .high = 0.95 },
+    { .shapes = "0,3; 3", .low = 0.3, .high = 2 },
+    TD_SAMPLES_END,
+  },
+};
+
+// ---- between two ----
+
+// From the nearer end, so that both ends are exact.
+TD_MAP3(TD_EACH_FLOAT, lerp, FLOATING, T, z < (T)0.5 ? x + z * (y - x) : y - (1 - z) * (y - x))
+TD_KERNEL(lerp)
+
+static int lerp_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *c = rule->cotangent[0], *weight = rule->in[2];
+  if (rule->needs[0]) rule->din[0] = td_chain(s, c, td_subtract(s, td_scope_number(s, 1, weight), weight));
+  if (rule->needs[1]) rule->din[1] = td_chain(s, c, weight);
+  if (rule->needs[2]) rule->din[2] = td_chain(s, c, td_subtract(s, rule->in[1], rule->in[0]));
+  return TD_OK;
+}
+
+static const td_op lerp_op = {
+  .name = "lerp",
+  .params = { TD_TENSOR_PARAM("start"), TD_TENSOR_PARAM("end"), TD_TENSOR_PARAM("weight") },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = lerp_kernel,
+  .expression = lerp_text,
+  .vjp = lerp_vjp,
+  .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_IN2,
+  .doc = "The number between start and end at weight, a number or a tensor: start + weight * (end - start).\n"
+         "Gradient: cotangent * (1 - weight) for start, cotangent * weight for end, cotangent * (end - start) for weight.",
+  .example = "lerp(tensor([0., 10.]), tensor([4., 20.]), 0.5).tolist()  # [2.0, 15.0]",
+  .samples = TD_SAMPLES{
+    { .shapes = "3,4; 3,4; 3,4", .low = 0.1, .high = 0.9 },
+    { .shapes = "3,4; 4; -", .low = -2, .high = 0.4 },
+    { .shapes = "3,1; 4; -", .low = 0.6, .high = 2 },
+    { .shapes = "0,3; 3; 3", .low = 0, .high = 1 },
+    TD_SAMPLES_END,
+  },
+};
+
 // ---- signs ----
 
 TD_MAP1(TD_EACH_NUMBER_WRAPPING, negative, COMMON, T, -x)
@@ -335,6 +406,7 @@ TD_KERNEL(sign)
 
 static const td_op sign_op = {
   .name = "sign",
+  .alias = TD_ALIAS("sgn"),
   .params = { TD_X },
   .kind = TD_KIND_ELEMENTWISE,
   .flags = TD_IDEMPOTENT,
@@ -390,7 +462,7 @@ static int abs_vjp(td_rule *rule) {
 
 static const td_op abs_op = {
   .name = "abs",
-  .alias = TD_ALIAS("absolute"),
+  .alias = TD_ALIAS("absolute", "fabs"),
   .params = { TD_X },
   .kind = TD_KIND_ELEMENTWISE,
   .flags = TD_IDEMPOTENT,
@@ -406,7 +478,9 @@ static const td_op abs_op = {
   .samples = away_samples,
 };
 
+td_tensor *td_abs(td_scope *s, td_tensor *x) { return td_scope_apply(s, &abs_op, NULL, 1, x); }
+
 const td_op *const td_family_arithmetic[] = {
-  &add_op, &subtract_op, &multiply_op, &divide_op, &floor_divide_op, &remainder_op, &negative_op, &sign_op, &abs_op,
-  &chain_op, &chain_quotient_op, &abs_gradient_op, NULL,
+  &add_op, &subtract_op, &multiply_op, &divide_op, &floor_divide_op, &remainder_op, &fmod_op, &lerp_op, &negative_op,
+  &sign_op, &abs_op, &chain_op, &chain_quotient_op, &abs_gradient_op, NULL,
 };

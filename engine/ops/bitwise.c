@@ -133,6 +133,37 @@ static const td_op right_shift_op = {
   .samples = pair_samples,
 };
 
+// ---- divisors and multiples ----
+
+#define DIVISOR_ROW(title, EXPRESSION, summary, shown)                                                                 \
+  TD_MAP2(TD_EACH_SIGNED, title, COMMON, T, EXPRESSION(x, y))                                                          \
+  TD_KERNEL(title)                                                                                                     \
+  static const td_op title##_op = {                                                                                    \
+    .name = #title,                                                                                                    \
+    .params = { TD_XY },                                                                                               \
+    .kind = TD_KIND_ELEMENTWISE,                                                                                       \
+    .flags = TD_COMMUTATIVE | TD_ASSOCIATIVE,                                                                          \
+    .method = true,                                                                                                    \
+    .infer = whole_infer,                                                                                              \
+    .kernel = title##_kernel,                                                                                          \
+    .expression = title##_text,                                                                                        \
+    .no_gradient = "integer result",                                                                                   \
+    .doc = summary "\nNo gradient: the result is an integer. bool is an error.",                                      \
+    .example = shown,                                                                                                  \
+    .samples = pair_samples,                                                                                           \
+  };
+
+static int whole_infer(td_infer *infer) {
+  int code = td_map_integer(infer);
+  return code ? code : td_map_number(infer);
+}
+
+DIVISOR_ROW(gcd, GCD, "The greatest common divisor of x and y, not negative; that of 0 and 0 is 0.",
+            "gcd(tensor([12, -18]), 8).tolist()  # [4, 2]")
+DIVISOR_ROW(lcm, LCM, "The least common multiple of x and y, not negative; 0 if one of them is 0. It may wrap around.",
+            "lcm(tensor([4, -6]), 10).tolist()  # [20, 30]")
+
 const td_op *const td_family_bitwise[] = {
-  &bitwise_and_op, &bitwise_or_op, &bitwise_xor_op, &bitwise_not_op, &left_shift_op, &right_shift_op, NULL,
+  &bitwise_and_op, &bitwise_or_op, &bitwise_xor_op, &bitwise_not_op, &left_shift_op, &right_shift_op, &gcd_op, &lcm_op,
+  NULL,
 };

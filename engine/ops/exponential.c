@@ -48,6 +48,31 @@ static const td_op exp_op = {
 
 td_tensor *td_exp(td_scope *s, td_tensor *x) { return td_scope_apply(s, &exp_op, NULL, 1, x); }
 
+TD_MAP1(TD_EACH_FLOAT, exp2, FLOATING, T, EXP2(x))
+TD_KERNEL(exp2)
+
+static int exp2_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain(s, rule->cotangent[0], times(s, rule->out[0], TD_LN2));
+  return TD_OK;
+}
+
+static const td_op exp2_op = {
+  .name = "exp2",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = exp2_kernel,
+  .expression = exp2_text,
+  .vjp = exp2_vjp,
+  .saves = TD_SAVES_OUTPUT,
+  .doc = "2 to the power of x.\n"
+         "Gradient: cotangent * exp2(x) * log(2).",
+  .example = "exp2(tensor([3., -inf])).tolist()  # [8.0, 0.0]",
+  .samples = any_samples,
+};
+
 TD_MAP1(TD_EACH_FLOAT, expm1, FLOATING, T, EXPM1(x))
 TD_KERNEL(expm1)
 
@@ -227,6 +252,62 @@ static const td_op rsqrt_op = {
   .samples = positive_samples,
 };
 
+// ---- sums of exponentials, by their logarithms ----
+
+TD_MAP2(TD_EACH_FLOAT, logaddexp, FLOATING, T, LOGADDEXP(x, y))
+TD_KERNEL(logaddexp)
+TD_MAP2(TD_EACH_FLOAT, logaddexp2, FLOATING, T, LOGADDEXP2(x, y))
+TD_KERNEL(logaddexp2)
+
+// x's share of e^(factor x) + e^(factor y): half of two equal ones, none of nothing.
+static td_tensor *share_of(td_scope *s, td_tensor *x, td_tensor *y, double factor) {
+  td_tensor *zero = td_scope_number(s, 0, x);
+  td_tensor *apart = td_where(s, td_equal(s, x, y), zero, td_subtract(s, x, y));
+  td_tensor *some = td_greater(s, x, td_scope_number(s, -INFINITY, x));
+  return td_where(s, some, td_sigmoid(s, times(s, apart, factor)), zero);
+}
+
+static int shares(td_rule *rule, double factor) {
+  td_scope *s = &rule->scope;
+  for (int i = 0; i < 2; i++)
+    if (rule->needs[i])
+      rule->din[i] = td_chain(s, rule->cotangent[0], share_of(s, rule->in[i], rule->in[1 - i], factor));
+  return TD_OK;
+}
+static int logaddexp_vjp(td_rule *rule) { return shares(rule, 1); }
+static int logaddexp2_vjp(td_rule *rule) { return shares(rule, TD_LN2); }
+
+#define SUM_ROW(title, summary, shown)                                                                                 \
+  static const td_op title##_op = {                                                                                    \
+    .name = #title,                                                                                                    \
+    .params = { TD_XY },                                                                                               \
+    .kind = TD_KIND_ELEMENTWISE,                                                                                       \
+    .flags = TD_COMMUTATIVE,                                                                                           \
+    .method = true,                                                                                                    \
+    .infer = td_map_floating,                                                                                          \
+    .kernel = title##_kernel,                                                                                          \
+    .expression = title##_text,                                                                                        \
+    .vjp = title##_vjp,                                                                                                \
+    .saves = TD_SAVES_IN0 | TD_SAVES_IN1,                                                                              \
+    .doc = summary "\nGradient: the cotangent, shared as the two powers share their sum; 0 where both are -inf.",      \
+    .example = shown,                                                                                                  \
+    .samples = sum_samples,                                                                                            \
+  };
+
+static const td_sample sum_samples[] = {
+  { .shapes = "3,4; 3,4", .low = -2, .high = 2 },
+  { .shapes = "2,1,3; 4,1", .low = -30, .high = 30 },
+  { .shapes = "5; -", .low = 0.3, .high = 2 },
+  { .shapes = "0,3; 3", .low = -2, .high = 2 },
+  TD_SAMPLES_END,
+};
+
+SUM_ROW(logaddexp, "log(exp(x) + exp(y)), which does not overflow.",
+        "logaddexp(tensor([1000., -inf]), -inf).tolist()  # [1000.0, -inf]")
+SUM_ROW(logaddexp2, "log2(2**x + 2**y), which does not overflow.",
+        "logaddexp2(tensor([1000., 3.]), 3).tolist()  # [1000.0, 4.0]")
+
 const td_op *const td_family_exponential[] = {
-  &exp_op, &expm1_op, &log_op, &log2_op, &log10_op, &log1p_op, &sqrt_op, &rsqrt_op, NULL,
+  &exp_op, &exp2_op, &expm1_op, &log_op, &log2_op, &log10_op, &log1p_op, &sqrt_op, &rsqrt_op, &logaddexp_op,
+  &logaddexp2_op, NULL,
 };

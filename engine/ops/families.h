@@ -14,6 +14,8 @@
   X(td_family_exponential)         \
   X(td_family_trigonometric)       \
   X(td_family_activation)          \
+  X(td_family_rectifier)           \
+  X(td_family_special)             \
   X(td_family_cast)                \
   X(td_family_reduce)              \
   X(td_family_matmul)              \
@@ -67,13 +69,17 @@ td_tensor *td_subtract(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_multiply(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_divide(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_negative(td_scope *s, td_tensor *a);
+td_tensor *td_abs(td_scope *s, td_tensor *x);
 td_tensor *td_chain(td_scope *s, td_tensor *cotangent, td_tensor *derivative);
 td_tensor *td_chain_quotient(td_scope *s, td_tensor *cotangent, td_tensor *divisor); // the same of cotangent / divisor
 // power.c
 td_tensor *td_power(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_square(td_scope *s, td_tensor *x);
+td_tensor *td_hypot(td_scope *s, td_tensor *a, td_tensor *b);
 // bounds.c
 td_tensor *td_maximum(td_scope *s, td_tensor *a, td_tensor *b);
+// rounding.c
+td_tensor *td_round(td_scope *s, td_tensor *x); // to whole numbers
 // compare.c: bool results, and where(condition, a, b)
 td_tensor *td_greater(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_less(td_scope *s, td_tensor *a, td_tensor *b);
@@ -83,10 +89,10 @@ td_tensor *td_where(td_scope *s, td_tensor *condition, td_tensor *a, td_tensor *
 td_tensor *td_exp(td_scope *s, td_tensor *x);
 td_tensor *td_log(td_scope *s, td_tensor *x);
 td_tensor *td_sqrt(td_scope *s, td_tensor *x);
-// activation.c
-td_tensor *td_sigmoid(td_scope *s, td_tensor *x);
 // trigonometric.c
 td_tensor *td_tanh(td_scope *s, td_tensor *x);
+// activation.c
+td_tensor *td_sigmoid(td_scope *s, td_tensor *x);
 // cast.c; x itself when it has that dtype
 td_tensor *td_cast(td_scope *s, td_tensor *x, uint8_t dtype);
 // reduce.c: axes NULL = all

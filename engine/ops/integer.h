@@ -25,6 +25,23 @@
     type rest = y == -1 ? 0 : x % y;                                                                                   \
     return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;                                                       \
   }                                                                                                                    \
+  /* has the sign of x */                                                                                              \
+  TD_INLINE type td_integer_fmod_##suffix(type x, type y) { return y == -1 ? 0 : x % y; }                              \
+  TD_INLINE type td_integer_gcd_##suffix(type x, type y) {                                                             \
+    wrapping a = (wrapping)td_integer_abs_##suffix(x), b = (wrapping)td_integer_abs_##suffix(y);                       \
+    while (b) {                                                                                                        \
+      wrapping rest = a % b;                                                                                           \
+      a = b;                                                                                                           \
+      b = rest;                                                                                                        \
+    }                                                                                                                  \
+    return (type)a;                                                                                                    \
+  }                                                                                                                    \
+  TD_INLINE type td_integer_lcm_##suffix(type x, type y) {                                                             \
+    wrapping divisor = (wrapping)td_integer_gcd_##suffix(x, y);                                                        \
+    if (divisor == 0) return 0;                                                                                        \
+    wrapping a = (wrapping)td_integer_abs_##suffix(x), b = (wrapping)td_integer_abs_##suffix(y);                       \
+    return td_integer_abs_##suffix((type)(a / divisor * b));                                                           \
+  }                                                                                                                    \
   /* a count outside of [0, bits) shifts everything out */                                                             \
   TD_INLINE type td_integer_right_shift_##suffix(type x, type y) {                                                     \
     return x >> ((wrapping)y < 8 * sizeof x ? y : (type)(8 * sizeof x - 1));                                           \
@@ -36,6 +53,9 @@ TD_INLINE uint8_t td_integer_abs_uint8(uint8_t x) { return x; }
 TD_INLINE uint8_t td_integer_sign_uint8(uint8_t x) { return x != 0; }
 TD_INLINE uint8_t td_integer_floor_divide_uint8(uint8_t x, uint8_t y) { return x / y; }
 TD_INLINE uint8_t td_integer_remainder_uint8(uint8_t x, uint8_t y) { return x % y; }
+TD_INLINE uint8_t td_integer_fmod_uint8(uint8_t x, uint8_t y) { return x % y; }
+TD_INLINE uint8_t td_integer_gcd_uint8(uint8_t x, uint8_t y) { return (uint8_t)td_integer_gcd_int32(x, y); }
+TD_INLINE uint8_t td_integer_lcm_uint8(uint8_t x, uint8_t y) { return (uint8_t)td_integer_lcm_int32(x, y); }
 TD_INLINE uint8_t td_integer_right_shift_uint8(uint8_t x, uint8_t y) { return y < 8 ? x >> y : 0; }
 
 #define X(type, wrapping, suffix)                                                                                      \
@@ -56,5 +76,7 @@ TD_INTEGERS(X)
 #define TD_INTEGER_CASES(function)                                                                                     \
   uint8_t: td_integer_##function##_uint8, int32_t: td_integer_##function##_int32, int64_t: td_integer_##function##_int64
 #define LEFT_SHIFT(x, y) _Generic((x), TD_INTEGER_CASES(left_shift))(x, y)
+#define GCD(x, y) _Generic((x), TD_INTEGER_CASES(gcd))(x, y)
+#define LCM(x, y) _Generic((x), TD_INTEGER_CASES(lcm))(x, y)
 #define RIGHT_SHIFT(x, y) _Generic((x), TD_INTEGER_CASES(right_shift))(x, y)
 #endif

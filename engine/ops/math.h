@@ -1,34 +1,15 @@
 // Scalar functions for the expressions of elementwise rows. Those of float32 are computed in double: rounding once at
 // the end keeps them within 1 ulp over their whole range, subnormals included, and short series are enough. They have
 // no branch and no table, so that loops over them vectorise; NaN and infinities come out as IEEE 754 wants them. Those
-// of float64 are the C library's. Names in upper case pick the function by the type of x.
+// of float64 are in math_double.h. Names in upper case pick the function by the type of x.
 #ifndef TD_OPS_MATH_H
 #define TD_OPS_MATH_H
 #include <math.h>
 #include <stdbool.h>
 #include "engine/ops/integer.h"
-
-#define TD_LN2 0.69314718055994530942
-#define TD_LOG2E 1.4426950408889634074
-#define TD_LOG10E 0.43429448190325182765
-#define TD_PI 3.14159265358979323846
-
-typedef union td_math_word {
-  double number;
-  uint64_t bits;
-} td_math_word;
-
-TD_INLINE uint64_t td_math_bits(double x) { return (td_math_word){ .number = x }.bits; }
-TD_INLINE double td_math_number(uint64_t bits) { return (td_math_word){ .bits = bits }.number; }
-// NaN stays.
-TD_INLINE double td_math_within(double x, double low, double high) {
-  x = x < low ? low : x;
-  return x > high ? high : x;
-}
+#include "engine/ops/math_double.h"
 
 // ---- exponentials ----
-
-#define TD_MATH_SHIFT 0x1.8p52 // adding it rounds to an integer that stands in the low bits
 
 typedef struct td_math_exp_parts { // e^x = scale + scale * rest, scale a power of 2
   double scale, rest;
@@ -73,7 +54,6 @@ TD_INLINE float td_math_cosh(float x) {
 
 TD_INLINE double td_math_sigmoid_wide(double x) { return 1 / (1 + td_math_exp_wide(-x)); }
 TD_INLINE float td_math_sigmoid(float x) { return (float)td_math_sigmoid_wide(x); }
-TD_INLINE double td_math_sigmoid_double(double x) { return 1 / (1 + exp(-x)); }
 
 // ---- logarithms ----
 
@@ -90,12 +70,6 @@ TD_INLINE td_math_log_parts td_math_log_split(double x) {
   double s = (m - 1) / (m + 1), z = s * s;
   double series = 1. / 3 + z * (1. / 5 + z * (1. / 7 + z * (1. / 9 + z * (1. / 11 + z * (1. / 13 + z * (1. / 15))))));
   return (td_math_log_parts){ exponent, 2 * s + 2 * s * z * series };
-}
-
-// What value says, but for the edges of log x.
-TD_INLINE double td_math_log_edges(double x, double value) {
-  value = x > 0 ? value : x == 0 ? -INFINITY : NAN;
-  return x == INFINITY ? x : value;
 }
 
 TD_INLINE double td_math_log_wide(double x) {
@@ -127,7 +101,6 @@ TD_INLINE float td_math_log1p(float x) { return x == 0 ? x : (float)td_math_log1
 TD_INLINE float td_math_softplus(float x) {
   return (float)((x > 0 ? (double)x : 0) + td_math_log1p_wide(td_math_exp_wide(-fabs((double)x))));
 }
-TD_INLINE double td_math_softplus_double(double x) { return (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
 
 // ---- powers ----
 
@@ -265,11 +238,11 @@ TD_INLINE double td_math_gelu_slope_wide(double x) {
 TD_INLINE float td_math_gelu(float x) { return (float)td_math_gelu_wide(x); }
 TD_INLINE float td_math_gelu_slope(float x) { return (float)td_math_gelu_slope_wide(x); }
 TD_INLINE double td_math_gelu_double(double x) {
-  return td_math_within(x, -50, INFINITY) * 0.5 * erfc(-M_SQRT1_2 * td_math_within(x, -50, INFINITY));
+  return td_math_within(x, -50, INFINITY) * 0.5 * td_math_erfc_double(-M_SQRT1_2 * td_math_within(x, -50, INFINITY));
 }
 TD_INLINE double td_math_gelu_slope_double(double x) {
   x = td_math_within(x, -50, 50);
-  return 0.5 * erfc(-M_SQRT1_2 * x) + x * TD_DENSITY_0 * exp(-0.5 * x * x);
+  return 0.5 * td_math_erfc_double(-M_SQRT1_2 * x) + x * TD_DENSITY_0 * td_math_exp_double(-0.5 * x * x);
 }
 
 // x sigmoid(x), and its derivative; at -infinity both are 0.
@@ -284,6 +257,23 @@ TD_INLINE double td_math_silu_double(double x) { return td_math_within(x, -800, 
 TD_INLINE double td_math_silu_slope_double(double x) {
   double s = td_math_sigmoid_double(x);
   return s + td_math_within(x, -800, 800) * s * (1 - s);
+}
+
+// x tanh(softplus(x)), and its derivative; tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2), and nothing cancels.
+TD_INLINE double td_math_mish_double(double x) {
+  double v = td_math_within(x, -800, INFINITY), e = td_math_exp_double(td_math_within(v, -800, 40)), n = e * (e + 2);
+  return v * (n / (n + 2));
+}
+TD_INLINE double td_math_mish_slope_double(double x) {
+  double v = td_math_within(x, -800, 40), e = td_math_exp_double(v), n = e * (e + 2);
+  return n / (n + 2) + 4 * v * (e / (n + 2)) * ((1 + e) / (n + 2));
+}
+// x - tanh(x), by the series of x cosh(x) - sinh(x) where it would cancel
+TD_INLINE double td_math_tanhshrink_double(double x) {
+  double z = x * x, near = 1. / 3991680 + z * (1. / 518918400 + z * (1. / 93405312000 + z * (1. / 22230464256000 + z *
+                           (1. / 6758061133824000 + z * (1. / 2554547108585472000)))));
+  near = x * z * (1. / 3 + z * (1. / 30 + z * (1. / 840 + z * (1. / 45360 + z * near)))) / td_math_cosh_double(x);
+  return fabs(x) < 1 ? near : fabs(x) == INFINITY ? x : x - td_math_tanh_double(x);
 }
 
 // gelu by tanh as x sigmoid(u) with u = 2 sqrt(2 / pi) (x + 0.044715 x^3): the same, and nothing cancels.
@@ -301,6 +291,11 @@ TD_INLINE double td_math_silu_slope_double(double x) {
 X(float, , td_math_sigmoid_wide)
 X(double, _double, td_math_sigmoid_double)
 #undef X
+
+TD_INLINE float td_math_hypot(float x, float y) {
+  double a = x, b = y;
+  return ((fabs(a) == INFINITY) | (fabs(b) == INFINITY)) ? INFINITY : (float)sqrt(a * a + b * b);
+}
 
 // ---- division ----
 
@@ -350,30 +345,45 @@ TD_INLINE float td_math_tens(float x, double unit) { return (float)td_math_tens_
 #define TD_FLOAT_CHOICE(x, single, twice) _Generic((x), float: single, double: twice)
 #define TD_OWN_CHOICE(x, name) TD_FLOAT_CHOICE(x, td_math_##name, name)          // the C library has it for double
 #define TD_BOTH_CHOICE(x, name) TD_FLOAT_CHOICE(x, td_math_##name, td_math_##name##_double)
-#define EXP(x) TD_OWN_CHOICE(x, exp)(x)
-#define EXPM1(x) TD_OWN_CHOICE(x, expm1)(x)
-#define LOG(x) TD_OWN_CHOICE(x, log)(x)
+#define EXP(x) TD_BOTH_CHOICE(x, exp)(x)
+#define EXPM1(x) TD_BOTH_CHOICE(x, expm1)(x)
+#define LOG(x) TD_BOTH_CHOICE(x, log)(x)
 #define LOG2(x) TD_OWN_CHOICE(x, log2)(x)
 #define LOG10(x) TD_OWN_CHOICE(x, log10)(x)
-#define LOG1P(x) TD_OWN_CHOICE(x, log1p)(x)
-#define SIN(x) TD_OWN_CHOICE(x, sin)(x)
-#define COS(x) TD_OWN_CHOICE(x, cos)(x)
+#define LOG1P(x) TD_BOTH_CHOICE(x, log1p)(x)
+#define SIN(x) TD_BOTH_CHOICE(x, sin)(x)
+#define COS(x) TD_BOTH_CHOICE(x, cos)(x)
 #define TAN(x) TD_OWN_CHOICE(x, tan)(x)
 #define ASIN(x) TD_OWN_CHOICE(x, asin)(x)
 #define ACOS(x) TD_OWN_CHOICE(x, acos)(x)
 #define ATAN(x) TD_OWN_CHOICE(x, atan)(x)
 #define ATAN2(x, y) TD_OWN_CHOICE(x, atan2)(x, y)
-#define SINH(x) TD_OWN_CHOICE(x, sinh)(x)
-#define COSH(x) TD_OWN_CHOICE(x, cosh)(x)
-#define TANH(x) TD_OWN_CHOICE(x, tanh)(x)
+#define SINH(x) TD_BOTH_CHOICE(x, sinh)(x)
+#define COSH(x) TD_BOTH_CHOICE(x, cosh)(x)
+#define TANH(x) TD_BOTH_CHOICE(x, tanh)(x)
 #define SIGMOID(x) TD_BOTH_CHOICE(x, sigmoid)(x)
 #define SOFTPLUS(x) TD_BOTH_CHOICE(x, softplus)(x)
 #define GELU(x) TD_BOTH_CHOICE(x, gelu)(x)
 #define GELU_SLOPE(x) TD_BOTH_CHOICE(x, gelu_slope)(x)
 #define GELU_TANH(x) TD_BOTH_CHOICE(x, gelu_tanh)(x)
 #define GELU_TANH_SLOPE(x) TD_BOTH_CHOICE(x, gelu_tanh_slope)(x)
+#define MISH(x) ((T)td_math_mish_double(x))
+#define MISH_SLOPE(x) ((T)td_math_mish_slope_double(x))
+#define TANHSHRINK(x) ((T)td_math_tanhshrink_double(x))
 #define SILU(x) TD_BOTH_CHOICE(x, silu)(x)
 #define SILU_SLOPE(x) TD_BOTH_CHOICE(x, silu_slope)(x)
+#define EXP2(x) ((T)td_math_exp2_double(x))
+#define ASINH(x) ((T)td_math_asinh_double(x))
+#define ACOSH(x) ((T)td_math_acosh_double(x))
+#define ATANH(x) ((T)td_math_atanh_double(x))
+#define LOGIT(x) ((T)td_math_logit_double(x))
+#define LOGADDEXP(x, y) ((T)td_math_logaddexp_double(x, y))
+#define LOGADDEXP2(x, y) ((T)td_math_logaddexp2_double(x, y))
+#define ERF(x) ((T)td_math_erf_double(x))
+#define ERFC(x) ((T)td_math_erfc_double(x))
+#define CBRT(x) ((T)cbrt(x))
+#define HYPOT(x, y) TD_FLOAT_CHOICE(x, td_math_hypot, hypot)(x, y)
+#define FMOD(x, y) _Generic((x), float: fmodf, double: fmod, TD_INTEGER_CASES(fmod))(x, y)
 #define SQRT(x) TD_FLOAT_CHOICE(x, sqrtf, sqrt)(x)
 #define POWER(x, y) _Generic((x), float: td_math_power, double: pow, TD_INTEGER_CASES(power))(x, y)
 #define FLOOR_DIVIDE(x, y)                                                                                             \

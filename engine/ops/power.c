@@ -1,4 +1,4 @@
-// Powers: power, square, reciprocal. The gradients hold at the edges: x**0 is flat everywhere, 0 as a base gives 0 for
+// Powers: power, square, reciprocal, cube roots and lengths. The gradients hold at the edges: x**0 is flat everywhere, 0 as a base gives 0 for
 // the exponent, and so do the derivatives of higher order, because every factor that is exactly 0 decides its product.
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
@@ -209,6 +209,98 @@ static const td_op power_op = {
 
 td_tensor *td_power(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_apply(s, &power_op, NULL, 2, a, b); }
 
+TD_MAP2(TD_EACH_DOUBLE, float_power, DOUBLE, T, POWER(x, y))
+TD_KERNEL(float_power)
+
+static int float_power_infer(td_infer *infer) {
+  int code = td_map_common(infer);
+  infer->out[0].dtype = TD_FLOAT64;
+  return code;
+}
+
+static int float_power_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *c = rule->cotangent[0];
+  td_tensor *x = td_cast(s, rule->in[0], TD_FLOAT64), *y = td_cast(s, rule->in[1], TD_FLOAT64);
+  if (rule->needs[0]) rule->din[0] = td_chain(s, c, power_slope(s, x, y));
+  if (rule->needs[1]) rule->din[1] = td_chain(s, c, power_log(s, x, y));
+  return TD_OK;
+}
+
+static const td_op float_power_op = {
+  .name = "float_power",
+  .params = { TD_XY },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = float_power_infer,
+  .kernel = float_power_kernel,
+  .expression = float_power_text,
+  .vjp = float_power_vjp,
+  .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
+  .doc = "The power x ** y in float64, whatever the dtypes: integers have negative powers here.\n"
+         "Gradient: that of power.",
+  .example = "float_power(tensor([2, 4]), -1).tolist()  # [0.5, 0.25]",
+  .samples = positive_samples,
+};
+
+// ---- roots and lengths ----
+
+TD_MAP1(TD_EACH_FLOAT, cbrt, FLOATING, T, CBRT(x))
+TD_KERNEL(cbrt)
+
+static int cbrt_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *square = td_square(s, rule->out[0]);
+  rule->din[0] = td_chain_quotient(s, rule->cotangent[0], td_multiply(s, square, td_scope_number(s, 3, square)));
+  return TD_OK;
+}
+
+static const td_op cbrt_op = {
+  .name = "cbrt",
+  .params = { TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = cbrt_kernel,
+  .expression = cbrt_text,
+  .vjp = cbrt_vjp,
+  .saves = TD_SAVES_OUTPUT,
+  .doc = "The cube root of x, negative where x is.\n"
+         "Gradient: cotangent / (3 * cbrt(x)**2), an infinity at 0 unless the cotangent is 0.",
+  .example = "cbrt(tensor([8., -27.])).tolist()  # [2.0, -3.0]",
+  .samples = away_samples,
+};
+
+TD_MAP2(TD_EACH_FLOAT, hypot, FLOATING, T, HYPOT(x, y))
+TD_KERNEL(hypot)
+
+static int hypot_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  for (int i = 0; i < 2; i++)
+    if (rule->needs[i])
+      rule->din[i] = td_chain_quotient(s, td_chain(s, rule->cotangent[0], rule->in[i]), rule->out[0]);
+  return TD_OK;
+}
+
+static const td_op hypot_op = {
+  .name = "hypot",
+  .params = { TD_XY },
+  .kind = TD_KIND_ELEMENTWISE,
+  .flags = TD_COMMUTATIVE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = hypot_kernel,
+  .expression = hypot_text,
+  .vjp = hypot_vjp,
+  .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_OUTPUT,
+  .doc = "The length sqrt(x**2 + y**2), which neither overflows nor vanishes on the way.\n"
+         "Gradient: cotangent * x / hypot(x, y) for x, the same with y for y; 0 at the origin.",
+  .example = "hypot(tensor([3., 5.]), tensor([4., 12.])).tolist()  # [5.0, 13.0]",
+  .samples = positive_samples,
+};
+
+td_tensor *td_hypot(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_apply(s, &hypot_op, NULL, 2, a, b); }
+
 const td_op *const td_family_power[] = {
-  &power_op, &square_op, &reciprocal_op, &power_slope_op, &power_log_op, NULL,
+  &power_op, &float_power_op, &square_op, &reciprocal_op, &cbrt_op, &hypot_op, &power_slope_op, &power_log_op, NULL,
 };

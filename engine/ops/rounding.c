@@ -97,6 +97,8 @@ static const td_op round_op = {
   },
 };
 
+td_tensor *td_round(td_scope *s, td_tensor *x) { return td_scope_apply(s, &round_op, NULL, 1, x); }
+
 // ---- the fraction ----
 
 TD_MAP1(TD_EACH_NUMBER, frac, COMMON, T, x - TRUNC(x))

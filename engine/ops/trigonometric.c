@@ -18,40 +18,41 @@ static const td_sample inner_samples[] = {
 
 static td_tensor *one_plus(td_scope *s, td_tensor *x) { return td_add(s, x, td_scope_number(s, 1, x)); }
 static td_tensor *one_minus(td_scope *s, td_tensor *x) { return td_subtract(s, td_scope_number(s, 1, x), x); }
+static td_tensor *one_below(td_scope *s, td_tensor *x) { return td_subtract(s, x, td_scope_number(s, 1, x)); }
+// (1 - x) (1 + x) and its root: near 1 the square would have lost the digits that count
+static td_tensor *below(td_scope *s, td_tensor *x) { return td_multiply(s, one_minus(s, x), one_plus(s, x)); }
+static td_tensor *root_below(td_scope *s, td_tensor *x) { return td_sqrt(s, below(s, x)); }
 
 // ---- circular functions: blocks without large angles go through a loop that vectorises ----
 
-TD_CLONES static bool is_near(const float *x, int64_t n) {
-  int far = 0;
-  for (int64_t i = 0; i < n; i++) far |= !(fabsf(x[i]) < TD_MATH_NEAR);
-  return !far;
-}
-
 // An element's value does not depend on which of the two loops computes it.
-static void run_angles(td_loop *near, td_loop *any, int64_t n, float *out, const float *x) {
-  enum { BLOCK = 1024 };
-  const double none[TD_MAP_ARGUMENTS] = {0};
-  for (int64_t done = 0; done < n; done += BLOCK) {
-    int64_t count = n - done < BLOCK ? n - done : BLOCK;
-    (is_near(x + done, count) ? near : any)(count, out + done, x + done, NULL, NULL, 0, none);
+#define ANGLE_LOOPS(NAME, T, name, ANY, NEAR, bound, magnitude)                                                        \
+  TD_LOOP1(NAME, T, name##_any, T, ANY)                                                                                \
+  TD_LOOP1(NAME, T, name##_near, T, NEAR)                                                                              \
+  static void name##_loop_##NAME(int64_t n, void *out, const void *in_x, const void *y, const void *z, unsigned fixed, \
+                                 const double *arguments) {                                                            \
+    T *result = out;                                                                                                   \
+    const T *x = in_x;                                                                                                 \
+    for (int64_t done = 0, count; done < n; done += count) {                                                           \
+      int far = 0;                                                                                                     \
+      count = n - done < ANGLE_BLOCK ? n - done : ANGLE_BLOCK;                                                         \
+      for (int64_t i = 0; i < count; i++) far |= !(magnitude(x[done + i]) < (bound));                                  \
+      td_loop *loop = far ? name##_any_loop_##NAME : name##_near_loop_##NAME;                                          \
+      loop(count, result + done, x + done, y, z, fixed, arguments);                                                    \
+    }                                                                                                                  \
   }
-}
+
+enum { ANGLE_BLOCK = 1024 };
 
 #define ANGLE_MAP(name, EXPRESSION, NEAR)                                                                              \
   static const char name##_text[] = #EXPRESSION;                                                                       \
-  TD_LOOP1(FLOAT64, double, name, T, EXPRESSION)                                                                       \
-  TD_LOOP1(FLOAT32, float, name##_any, T, EXPRESSION)                                                                  \
-  TD_LOOP1(FLOAT32, float, name##_near, T, NEAR)                                                                       \
-  static void name##_loop_FLOAT32(int64_t n, void *out, const void *x, const void *y, const void *z, unsigned fixed,   \
-                                  const double *arguments) {                                                           \
-    (void)y, (void)z, (void)fixed, (void)arguments;                                                                    \
-    run_angles(name##_near_loop_FLOAT32, name##_any_loop_FLOAT32, n, out, x);                                          \
-  }                                                                                                                    \
+  ANGLE_LOOPS(FLOAT32, float, name, EXPRESSION, NEAR, TD_MATH_NEAR, fabsf)                                             \
+  ANGLE_LOOPS(FLOAT64, double, name, EXPRESSION, NEAR, TD_MATH_NEAR_DOUBLE, fabs)                                      \
   TD_MAP_TABLE(TD_EACH_FLOAT, name, 1, FLOATING)
 
 static td_tensor *cosine(td_scope *s, td_tensor *x);
 
-ANGLE_MAP(sin, SIN(x), td_math_sin_near(x))
+ANGLE_MAP(sin, SIN(x), TD_BOTH_CHOICE(x, sin_near)(x))
 TD_KERNEL(sin)
 
 static int sin_vjp(td_rule *rule) {
@@ -76,7 +77,7 @@ static const td_op sin_op = {
   .samples = any_samples,
 };
 
-ANGLE_MAP(cos, COS(x), td_math_cos_near(x))
+ANGLE_MAP(cos, COS(x), TD_BOTH_CHOICE(x, cos_near)(x))
 TD_KERNEL(cos)
 
 static int cos_vjp(td_rule *rule) {
@@ -103,7 +104,10 @@ static const td_op cos_op = {
 
 static td_tensor *cosine(td_scope *s, td_tensor *x) { return td_scope_apply(s, &cos_op, NULL, 1, x); }
 
-ANGLE_MAP(tan, TAN(x), td_math_tan_near(x))
+static const char tan_text[] = "TAN(x)";
+ANGLE_LOOPS(FLOAT32, float, tan, TAN(x), td_math_tan_near(x), TD_MATH_NEAR, fabsf)
+TD_LOOP1(FLOAT64, double, tan, T, TAN(x))
+TD_MAP_TABLE(TD_EACH_FLOAT, tan, 1, FLOATING)
 TD_KERNEL(tan)
 
 static int tan_vjp(td_rule *rule) {
@@ -133,7 +137,7 @@ TD_KERNEL(asin)
 
 static int asin_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  rule->din[0] = td_chain_quotient(s, rule->cotangent[0], td_sqrt(s, one_minus(s, td_square(s, rule->in[0]))));
+  rule->din[0] = td_chain_quotient(s, rule->cotangent[0], root_below(s, rule->in[0]));
   return TD_OK;
 }
 
@@ -159,8 +163,7 @@ TD_KERNEL(acos)
 
 static int acos_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  td_tensor *root = td_sqrt(s, one_minus(s, td_square(s, rule->in[0])));
-  rule->din[0] = td_negative(s, td_chain_quotient(s, rule->cotangent[0], root));
+  rule->din[0] = td_negative(s, td_chain_quotient(s, rule->cotangent[0], root_below(s, rule->in[0])));
   return TD_OK;
 }
 
@@ -213,9 +216,10 @@ TD_KERNEL(atan2)
 static int atan2_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
   td_tensor *y = rule->in[0], *x = rule->in[1];
-  td_tensor *share = td_chain_quotient(s, rule->cotangent[0], td_add(s, td_square(s, x), td_square(s, y)));
-  if (rule->needs[0]) rule->din[0] = td_chain(s, share, x);
-  if (rule->needs[1]) rule->din[1] = td_negative(s, td_chain(s, share, y));
+  td_tensor *c = rule->cotangent[0], *radius = td_hypot(s, x, y); // divided by twice: its square may overflow
+  td_tensor *gradients[] = {td_chain(s, c, x), td_negative(s, td_chain(s, c, y))};
+  for (int i = 0; i < 2; i++)
+    if (rule->needs[i]) rule->din[i] = td_chain_quotient(s, td_chain_quotient(s, gradients[i], radius), radius);
   return TD_OK;
 }
 
@@ -231,7 +235,7 @@ static const td_op atan2_op = {
   .vjp = atan2_vjp,
   .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
   .doc = "The angle in [-pi, pi] of the point with abscissa x and ordinate y, in this order: atan2(y, x).\n"
-         "Gradient: cotangent * x / (x**2 + y**2) for y, -cotangent * y / (x**2 + y**2) for x.",
+         "Gradient: cotangent * x / (x**2 + y**2) for y, -cotangent * y / (x**2 + y**2) for x; both 0 at the origin.",
   .example = "atan2(tensor([0., -0.]), 1).tolist()  # [0.0, -0.0]",
   .samples = TD_SAMPLES{
     { .shapes = "3,4; 3,4", .low = 0.3, .high = 2 },
@@ -363,7 +367,104 @@ static const td_op tanh_op = {
 
 td_tensor *td_tanh(td_scope *s, td_tensor *x) { return td_scope_apply(s, &tanh_op, NULL, 1, x); }
 
+// ---- the inverse hyperbolic functions ----
+
+TD_MAP1(TD_EACH_FLOAT, asinh, FLOATING, T, ASINH(x))
+TD_KERNEL(asinh)
+
+static int asinh_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *x = rule->in[0];
+  rule->din[0] = td_chain_quotient(s, rule->cotangent[0], td_hypot(s, x, td_scope_number(s, 1, x)));
+  return TD_OK;
+}
+
+TD_MAP1(TD_EACH_FLOAT, acosh, FLOATING, T, ACOSH(x))
+TD_KERNEL(acosh)
+
+static int acosh_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *x = rule->in[0];
+  td_tensor *left = td_sqrt(s, one_below(s, x)), *right = td_sqrt(s, one_plus(s, x)); // their product does not overflow
+  rule->din[0] = td_chain_quotient(s, td_chain_quotient(s, rule->cotangent[0], left), right);
+  return TD_OK;
+}
+
+TD_MAP1(TD_EACH_FLOAT, atanh, FLOATING, T, ATANH(x))
+TD_KERNEL(atanh)
+
+static int atanh_vjp(td_rule *rule) {
+  rule->din[0] = td_chain_quotient(&rule->scope, rule->cotangent[0], below(&rule->scope, rule->in[0]));
+  return TD_OK;
+}
+
+#define INVERSE_ROW(title, other, summary, shown, fed)                                                                 \
+  static const td_op title##_op = {                                                                                    \
+    .name = #title,                                                                                                    \
+    .alias = TD_ALIAS(other),                                                                                          \
+    .params = { TD_X },                                                                                                \
+    .kind = TD_KIND_ELEMENTWISE,                                                                                       \
+    .method = true,                                                                                                    \
+    .infer = td_map_floating,                                                                                          \
+    .kernel = title##_kernel,                                                                                          \
+    .expression = title##_text,                                                                                        \
+    .vjp = title##_vjp,                                                                                                \
+    .saves = TD_SAVES_IN0,                                                                                             \
+    .doc = summary,                                                                                                    \
+    .example = shown,                                                                                                  \
+    .samples = fed,                                                                                                    \
+  };
+
+static const td_sample above_samples[] = {
+  { .shapes = "3,4", .low = 1.3, .high = 4 },
+  { .shapes = "-", .low = 2, .high = 9 },
+  { .shapes = "0,3", .low = 1.3, .high = 4 },
+  TD_SAMPLES_END,
+};
+
+INVERSE_ROW(asinh, "arcsinh", "The number whose hyperbolic sine is x.\nGradient: cotangent / sqrt(1 + x**2).",
+            "asinh(tensor([0., -0.])).tolist()  # [0.0, -0.0]", any_samples)
+INVERSE_ROW(acosh, "arccosh",
+            "The number that is not negative whose hyperbolic cosine is x; NaN below 1.\n"
+            "Gradient: cotangent / sqrt(x**2 - 1), an infinity at 1.",
+            "acosh(tensor([1., inf])).tolist()  # [0.0, inf]", above_samples)
+INVERSE_ROW(atanh, "arctanh",
+            "The number whose hyperbolic tangent is x; infinities at -1 and 1, NaN beyond.\n"
+            "Gradient: cotangent / (1 - x**2).",
+            "atanh(tensor([0., 1.])).tolist()  # [0.0, inf]", inner_samples)
+
+// ---- degrees and radians ----
+
+#define FACTOR_ROW(title, other, factor, summary, shown)                                                               \
+  TD_MAP1(TD_EACH_FLOAT, title, FLOATING, T, x * (T)(factor))                                                          \
+  TD_KERNEL(title)                                                                                                     \
+  static int title##_vjp(td_rule *rule) {                                                                              \
+    td_tensor *c = rule->cotangent[0];                                                                                 \
+    rule->din[0] = td_multiply(&rule->scope, c, td_scope_number(&rule->scope, factor, c));                             \
+    return TD_OK;                                                                                                      \
+  }                                                                                                                    \
+  static const td_op title##_op = {                                                                                    \
+    .name = #title,                                                                                                    \
+    .alias = TD_ALIAS(other),                                                                                          \
+    .params = { TD_X },                                                                                                \
+    .kind = TD_KIND_ELEMENTWISE,                                                                                       \
+    .flags = TD_LINEAR,                                                                                                \
+    .method = true,                                                                                                    \
+    .infer = td_map_floating,                                                                                          \
+    .kernel = title##_kernel,                                                                                          \
+    .expression = title##_text,                                                                                        \
+    .vjp = title##_vjp,                                                                                                \
+    .doc = summary,                                                                                                    \
+    .example = shown,                                                                                                  \
+    .samples = any_samples,                                                                                            \
+  };
+
+FACTOR_ROW(deg2rad, "radians", TD_PI / 180, "Degrees in radians, x * pi / 180.\nGradient: cotangent * pi / 180.",
+           "deg2rad(tensor([0., 180.], dtype=float64)).tolist()  # [0.0, 3.141592653589793]")
+FACTOR_ROW(rad2deg, "degrees", 180 / TD_PI, "Radians in degrees, x * 180 / pi.\nGradient: cotangent * 180 / pi.",
+           "rad2deg(tensor([0., pi], dtype=float64)).tolist()  # [0.0, 180.0]")
+
 const td_op *const td_family_trigonometric[] = {
   &sin_op, &cos_op, &tan_op, &asin_op, &acos_op, &atan_op, &atan2_op, &sinh_op, &cosh_op, &tanh_op,
-  &tanh_gradient_op, NULL,
+  &asinh_op, &acosh_op, &atanh_op, &deg2rad_op, &rad2deg_op, &tanh_gradient_op, NULL,
 };

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Computes the reference values of the op table with PyTorch, in float64, and writes one FAMILY.txt a family of ops.
 
-Run by hand when a row's samples change or an op is added; neither the build nor the tests need it. It needs NumPy 1.24 or
-later and PyTorch 2.0 or later:
+Run by hand when a row's samples change or an op is added; neither the build nor the tests need it. It needs NumPy 1.24,
+SciPy 1.10 and PyTorch 2.0 or later:
 
     make tests/reference/inputs && tests/reference/inputs >inputs.txt
     python3 make.py inputs.txt FOLDER [FAMILY ...]
@@ -20,13 +20,16 @@ An op is one function of this file with the op's name; defaults of its arguments
 the row are tested too. Where PyTorch's conventions are not tapedeck's the function spells tapedeck's out.
 """
 
+import functools
 import math
 import sys
 
 import numpy
-import layers
+import scipy.special
 import torch
 from torch.nn import functional
+
+import layers
 
 OPS = dict(layers.OPS)
 DTYPES = {name: getattr(torch, name) for name in "bool uint8 int32 int64 float16 bfloat16 float32 float64".split()}
@@ -68,6 +71,11 @@ simple(
     power=torch.pow,
     square=torch.square,
     reciprocal=torch.reciprocal,
+    fmod=torch.fmod,
+    lerp=torch.lerp,
+    float_power=torch.float_power,
+    cbrt=lambda x: torch.sign(x) * torch.abs(x) ** (1 / 3),
+    hypot=torch.hypot,
     power_slope=lambda x, y: y * x ** (y - 1),
     power_log=lambda x, y: x**y * torch.log(x),
     minimum=torch.minimum,
@@ -113,6 +121,8 @@ simple(
     bitwise_not=torch.bitwise_not,
     left_shift=lambda x, y: shift(x, y, lambda a, b: a << b),
     right_shift=lambda x, y: shift(x, y, lambda a, b: a >> b),
+    gcd=torch.gcd,
+    lcm=torch.lcm,
     equal=torch.eq,
     not_equal=torch.ne,
     less=torch.lt,
@@ -149,7 +159,8 @@ def allclose(x, y, rtol=1e-5, atol=1e-8, equal_nan=False):
 simple(
     **{
         name: getattr(torch, name)
-        for name in "exp expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan atan2 sinh cosh tanh sigmoid".split()
+        for name in "exp expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan atan2 sinh cosh tanh sigmoid "
+        "exp2 asinh acosh atanh deg2rad rad2deg logaddexp logaddexp2 erf erfc erfinv lgamma sinc logit xlogy".split()
     },
     tanh_gradient=lambda c, y: c * (1 - y * y),
     sigmoid_gradient=lambda c, y: c * y * (1 - y),
@@ -158,12 +169,68 @@ simple(
     leaky_relu=lambda x, slope=0.01: functional.leaky_relu(x, slope),
     elu=lambda x, alpha=1: functional.elu(x, alpha),
     log_sigmoid=functional.logsigmoid,
-    softplus=functional.softplus,
+    softplus=lambda x, beta=1, threshold=math.inf: functional.softplus(x, beta, threshold),
+    softsign=functional.softsign,
+    tanhshrink=functional.tanhshrink,
+    mish=functional.mish,
+    mish_slope=lambda x: slope_of(lambda a: a * torch.tanh(functional.softplus(a)), x),
+    glu=lambda x, axis=-1: functional.glu(x, axis),
+    prelu=functional.prelu,
+    celu=lambda x, alpha=1: functional.celu(x, alpha),
+    selu=functional.selu,
+    hardtanh=lambda x, min_val=-1, max_val=1: functional.hardtanh(x, min_val, max_val),
+    relu6=functional.relu6,
+    hardswish=functional.hardswish,
+    threshold=lambda x, threshold, value: functional.threshold(x, threshold, value),
+    hardshrink=lambda x, limit=0.5: functional.hardshrink(x, limit),
+    softshrink=lambda x, limit=0.5: functional.softshrink(x, limit),
+    inside_gradient=lambda c, x, low=0, high=1, slope=1: slope * c * ((x > low) & (x < high)),
+    i0=torch.special.i0,
+    i1=torch.special.i1,
+    xlog1py=torch.special.xlog1py,
     silu=functional.silu,
     silu_slope=lambda x: slope_of(functional.silu, x),
     gelu=lambda x, approximate="none": functional.gelu(x, approximate=approximate),
     gelu_slope=lambda x, approximate="none": slope_of(lambda a: functional.gelu(a, approximate=approximate), x),
 )
+
+
+def differentiable(function, derivative):
+    """A function of SciPy's and its derivative, of an order and x, as one that PyTorch differentiates."""
+
+    class Made(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x, n):
+            context.save_for_backward(x)
+            context.n = n
+            return torch.from_numpy(numpy.asarray(function(n, x.detach().numpy())))
+
+        @staticmethod
+        def backward(context, cotangent):
+            (x,) = context.saved_tensors
+            return cotangent * torch.from_numpy(numpy.asarray(derivative(context.n, x.numpy()))), None
+
+    return lambda n, x: Made.apply(x, n)
+
+
+# PyTorch's own polygamma has nine digits.
+polygamma_of = differentiable(scipy.special.polygamma, lambda n, x: scipy.special.polygamma(n + 1, x))
+bessel_of = differentiable(scipy.special.iv, scipy.special.ivp)
+
+simple(
+    polygamma=lambda n, x: polygamma_of(n.numpy(), x),
+    digamma=lambda x: polygamma_of(0, x),
+    bessel_i=lambda x, n: bessel_of(n, x),
+    hardsigmoid=lambda x: torch.clamp(x + 3, 0, 6) / 6,
+)
+
+
+@op
+def sinc_derivative(x, n):
+    f = torch.sinc
+    for _ in range(n):
+        f = functools.partial(slope_of, f)
+    return f(x)
 
 
 @op
