@@ -1,7 +1,8 @@
-// cross_entropy of logits and nll_loss of log-probabilities. A line is the scores of one example: the class axis is axis 1
-// (axis 0 of 1-d inputs). Targets are integer labels, one for each line, or (cross_entropy) one probability for each
-// score. With weights w and smoothing s over C classes, a line's loss is -sum(w u log(softmax(x))) with u the target,
-// times 1 - s, plus s / C. One fused kernel gives the loss and one its gradient, both stable for any finite logits.
+// cross_entropy of logits and nll_loss of log-probabilities. A line is the scores of one example: the class axis is
+// axis 1 (axis 0 of 1-d inputs). Targets are integer labels, one for each line, or (cross_entropy) one probability for
+// each score. With weights w and smoothing s over C classes, a line's loss is -sum(w u log(softmax(x))) with u the
+// target, times 1 - s, plus s / C. One fused kernel gives the loss and one its gradient, both stable for any finite
+// logits.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// dropout and its kin: elements, or whole channels, that are replaced at random. The mask that was drawn is a second result,
-// which the gradient reads.
+// dropout and its kin: elements, or whole channels, that are replaced at random. The mask that was drawn is a second
+// result, which the gradient reads.
 #ifdef __clang__
 #pragma clang fp contract(off)
 #else

@@ -36,9 +36,11 @@
   X(td_family_regression_loss)     \
   X(td_family_probability_loss)    \
   X(td_family_margin_loss)         \
+  X(td_family_ctc)                 \
   X(td_family_fourier)             \
   X(td_family_recurrent)           \
   X(td_family_dropout)             \
+  X(td_family_random_key)          \
   X(td_family_distribution)        \
   X(td_family_index)               \
   X(td_family_scatter)             \
@@ -52,7 +54,8 @@
   X(td_family_random)              \
   X(td_family_optimizer)           \
   X(td_family_identity)            \
-  X(td_family_einsum) X(td_family_inverse)             \
+  X(td_family_einsum)              \
+  X(td_family_inverse)             \
   X(td_family_triangular)          \
   X(td_family_orthogonal)          \
   X(td_family_spectral)            \
@@ -99,6 +102,10 @@ td_tensor *td_cast(td_scope *s, td_tensor *x, uint8_t dtype);
 td_tensor *td_sum(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims);
 td_tensor *td_mean(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims);
 td_tensor *td_sum_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape); // undoes broadcasting; x itself when equal
+// statistics.c
+td_tensor *td_logsumexp(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims);
+// scatter.c
+td_tensor *td_take_along_axis(td_scope *s, td_tensor *x, td_tensor *index, int64_t axis);
 // matmul.c
 td_tensor *td_matmul(td_scope *s, td_tensor *a, td_tensor *b);
 // einsum.c

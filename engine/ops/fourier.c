@@ -1,6 +1,6 @@
-// Fourier transforms along one axis: fft and ifft of complex numbers, rfft and irfft of real ones. A complex tensor has a
-// last axis of size 2, real and imaginary part, which axis never counts. All are linear; each one's gradient is its
-// opposite without the other's scale. A few lines are transformed side by side, in float64.
+// Fourier transforms along one axis: fft and ifft of complex numbers, rfft and irfft of real ones. A complex tensor
+// has a last axis of size 2, real and imaginary part, which axis never counts. All are linear; each one's gradient is
+// its opposite without the other's scale. A few lines are transformed side by side, in float64.
 #include <math.h>
 #include <string.h>
 
@@ -139,7 +139,8 @@ typedef struct work {
 
 static td_complexes swapped(td_complexes x) { return (td_complexes){x.im, x.re}; }
 
-// The transform of a real line from that of its pairs, Z of h points: (Z[k] + Z'[h-k]) / 2 - i w^k (Z[k] - Z'[h-k]) / 2.
+// The transform of a real line from that of its pairs, Z of h points: (Z[k] + Z'[h-k]) / 2 - i w^k (Z[k] - Z'[h-k]) /
+// 2.
 static void part_pairs(const work *w, td_complexes z, td_complexes x, int64_t lanes) {
   int64_t h = w->plan.length;
   for (int64_t k = 0; k <= h; k++) {

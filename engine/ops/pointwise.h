@@ -1,6 +1,6 @@
 // Losses that are a function of one element of each input, averaged, summed or as they are. A row has the arguments
-// reduction and broadcast, wherever they stand; an input named weight multiplies each element's loss, the others are the
-// operands of its map, in order.
+// reduction and broadcast, wherever they stand; an input named weight multiplies each element's loss, the others are
+// the operands of its map, in order.
 #ifndef TD_OPS_POINTWISE_H
 #define TD_OPS_POINTWISE_H
 #include "engine/ops/map.h"

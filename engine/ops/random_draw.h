@@ -1,7 +1,7 @@
-// Draws of random numbers: from the session's seed and counter, or from a key. Element i of a draw depends on the seed (or
-// the key) and on counter + i alone, so neither the size of a draw nor the number of threads changes its first numbers. A
-// draw without a key advances the session's counter by its blocks of 128 bits, a number that depends on its size alone;
-// one with a key leaves it and starts at 0.
+// Draws of random numbers: from the session's seed and counter, or from a key. Element i of a draw depends on the seed
+// (or the key) and on counter + i alone, so neither the size of a draw nor the number of threads changes its first
+// numbers. A draw without a key advances the session's counter by its blocks of 128 bits, a number that depends on its
+// size alone; one with a key leaves it and starts at 0.
 #ifndef TD_OPS_RANDOM_DRAW_H
 #define TD_OPS_RANDOM_DRAW_H
 #include "engine/base/random.h"
@@ -39,7 +39,8 @@ int td_draw_infer_shape(td_infer *infer, const td_arg *shape, uint8_t dtype);
 int td_draw_infer(td_infer *infer);
 
 void td_draw_open(const td_call *call, td_draw *d, int64_t blocks); // sets where d starts, and advances the session
-// Draws size elements, so many from a block; work fills those of blocks first to last. cost: of a block, as td_ranges_run's.
+// Draws size elements, so many from a block; work fills those of blocks first to last. cost: of a block, as
+// td_ranges_run's.
 void td_draw_run(const td_call *call, td_draw *d, int64_t size, int64_t per_block, int64_t cost, td_range *work);
 
 // A number below range from 64 random bits; range 0 means 2^64. No number is favoured by more than 2^-64 of them all.

@@ -1,6 +1,7 @@
-// rnn_layer, lstm_layer and gru_layer: one layer of cells over a sequence x[T, N, F], in one direction. The projections of
-// all inputs are one matrix product, written where the gates are kept; a step adds the state's product, and one loop over
-// the units makes the gates and the new state. Where mask is False a step leaves the state as it was.
+// rnn_layer, lstm_layer and gru_layer: one layer of cells over a sequence x[T, N, F], in one direction. The
+// projections of all inputs are one matrix product, written where the gates are kept; a step adds the state's product,
+// and one loop over the units makes the gates and the new state. Where mask is False a step leaves the state as it
+// was.
 #include "engine/ops/recurrent.h"
 
 #include <string.h>

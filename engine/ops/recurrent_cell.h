@@ -1,5 +1,5 @@
-// The cells of recurrent layers: what one step does to the units of one example, and its transpose. A weight has a block of
-// H rows for each gate, in PyTorch's order.
+// The cells of recurrent layers: what one step does to the units of one example, and its transpose. A weight has a
+// block of H rows for each gate, in PyTorch's order.
 #ifndef TD_OPS_RECURRENT_CELL_H
 #define TD_OPS_RECURRENT_CELL_H
 #include <stdbool.h>

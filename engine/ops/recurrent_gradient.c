@@ -1,6 +1,7 @@
-// Backpropagation through time. A fused op goes back over the steps and gives the gates' cotangents before their functions,
-// and those of the first states; matrix products then give the gradients of inputs and weights. While a tape records
-// (a second derivative is wanted), the same steps are made of ops, so any order follows from their own rules.
+// Backpropagation through time. A fused op goes back over the steps and gives the gates' cotangents before their
+// functions, and those of the first states; matrix products then give the gradients of inputs and weights. While a
+// tape records (a second derivative is wanted), the same steps are made of ops, so any order follows from their own
+// rules.
 #include <string.h>
 
 #include "engine/base/memory.h"

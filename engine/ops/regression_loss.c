@@ -1,5 +1,5 @@
-// Losses of a difference: mse_loss, l1_loss, huber_loss, smooth_l1_loss. Beside each stands its gradient in input as one
-// fused op, (input, target, cotangent) to cotangent times slope, whose negative is the gradient in target.
+// Losses of a difference: mse_loss, l1_loss, huber_loss, smooth_l1_loss. Beside each stands its gradient in input as
+// one fused op, (input, target, cotangent) to cotangent times slope, whose negative is the gradient in target.
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/math.h"

@@ -178,6 +178,11 @@ static const td_op take_along_axis = {
                           TD_SAMPLES_END},
 };
 
+td_tensor *td_take_along_axis(td_scope *s, td_tensor *x, td_tensor *index, int64_t axis) {
+  const td_arg args[] = {TD_INT_ARG(axis)};
+  return td_scope_apply(s, &take_along_axis, args, 2, x, index);
+}
+
 // ---- gather_adjoint ----
 
 static int gather_adjoint_infer(td_infer *infer) {

@@ -482,5 +482,10 @@ static const td_op logsumexp_op = {
                           TD_SAMPLES_END},
 };
 
+td_tensor *td_logsumexp(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims) {
+  const td_arg none = TD_AXES_NONE, args[] = {axes ? *axes : none, TD_INT_ARG(keepdims)};
+  return td_scope_apply(s, &logsumexp_op, args, 1, x);
+}
+
 const td_op *const td_family_statistics[] = {&var_op,    &std_op,    &var_mean_op, &std_mean_op,  &nanvar_op,
                                              &nanstd_op, &nanmean_op, &logsumexp_op, NULL};

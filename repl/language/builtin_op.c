@@ -40,6 +40,12 @@ static bool is_list(const td_param *param) {
 
 static int row_count(const binding *b) { return b->tensor_params + b->arg_count; }
 
+static int position_count(const binding *b) { // rows that need no name
+  int count = 0;
+  for (int row = 0; row < row_count(b); row++) count += !b->op->params[row].keyword;
+  return count;
+}
+
 // dim and keepdim are PyTorch's words for axis and keepdims; input names the first tensor.
 static bool names_row(const td_param *param, int row, const char *keyword) {
   if (strcmp(param->name, keyword) == 0 || td_op_alias(param->alias, keyword)) return true;
@@ -136,7 +142,7 @@ static bool place_arguments(td_interpreter *I, binding *b, td_value self, const 
     while (row < row_count(b) && (b->op->params[row].keyword || !td_is_nil(b->given[row]))) row++;
     if (row == row_count(b)) {
       char problem[160];
-      snprintf(problem, sizeof problem, "takes at most %d arguments, %d were given", row_count(b), total);
+      snprintf(problem, sizeof problem, "takes at most %d arguments, %d were given", position_count(b), total);
       return fail_signature(I, b->op, problem);
     }
     b->given[row] = arguments->values[first];

@@ -16,6 +16,26 @@ static const op_case cases[] = {
     {"bernoulli", "[0, 1]", NULL, "[0, 1]", NULL},
     {"bernoulli", "[0, 1.5]", NULL, "!VALUE: element 1 is 1.5, which is no probability", NULL},
     {"bernoulli", "i64 [0, 1]", NULL, "!DTYPE: probabilities must be floating", NULL},
+    {"random_truncated_normal", "", "shape=(2,), low=1.0, high=1.0", "!VALUE: low must be below high", NULL},
+    {"random_exponential", "", "shape=(2,), scale=-1.0", "!VALUE: scale is negative: -1", NULL},
+    {"random_gumbel", "", "shape=(2,), scale=0.0, loc=3.0", "f32 [3, 3]", NULL},
+    {"random_gamma", "[-1]", NULL, "!VALUE: element 0 of concentration is -1", NULL},
+    {"random_gamma", "[0, 0]", NULL, "[0, 0]", NULL},
+    {"random_poisson", "[nan]", NULL, "!VALUE: element 0 of rate is nan", NULL},
+    {"random_poisson", "i64 [1]", NULL, "!DTYPE: rate must be floating, not int64", NULL},
+    {"random_categorical", "[[0, -inf], [-inf, 0]]", NULL, "i64 [0, 1]", NULL},
+    {"random_categorical", "[-inf, -inf, 7]", "num_samples=3", "i64 [2, 2, 2]", NULL},
+    {"random_categorical", "[-inf, -inf]", NULL, "!VALUE: line 0 of the logits gives no probabilities", NULL},
+    {"random_categorical", "1", NULL, "!SHAPE: logits need a last axis of categories", NULL},
+    {"random_split", "i64 5", "num=0", "i64 {0}", NULL},
+    {"random_split", "i64 [5]", NULL, "!VALUE: key is no key", NULL},
+    {"random_split", "5", NULL, "!VALUE: key is no key", NULL},
+    {"random_fold_in", "5", "data=1", "!VALUE: key is no key", NULL},
+    {"dropout1d", "[[inf, nan]]", "rate=1.0", "[[0, 0]]; bool [[0]]", "[[0, 0]]"},
+    {"dropout2d", "[[1, 2]]", NULL, "!SHAPE: needs channels before 2 axes: rank 3 or 4, not 2", NULL},
+    {"dropout3d", "{0, 2, 2, 2, 2}", NULL, "{0, 2, 2, 2, 2}; bool {0, 2, 1, 1, 1}", NULL},
+    {"alpha_dropout", "[1, 2]", "rate=0.0", "[1, 2]; bool [1, 1]", "[1, 1]"},
+    {"alpha_dropout", "[1, 2]", "rate=1.0", "[0, 0]; bool [0, 0]", "[0, 0]"},
     {"dropout", "[1, 2]", "rate=1.0", "[0, 0]; bool [0, 0]", "[0, 0]"},
     {"dropout", "[1, 2]", "rate=0.0", "[1, 2]; bool [1, 1]", "[1, 1]"},
     {"dropout", "f32 [1, 2]", "training=False", "f32 [1, 2]", "[1, 1]"},
@@ -82,7 +102,47 @@ START_TEST(distributions_have_their_moments) {
   expect_moments("random_normal", "shape=(100000,), dtype=float64", 0, 1, -INFINITY, INFINITY);
   expect_moments("random_uniform", "shape=(100000,), low=-1.0, high=2.0", .5, .75, -1, 2);
   expect_moments("random_uniform", "shape=(100000,), dtype=float64", .5, 1. / 12, 0, 1);
+  expect_moments("random_gumbel", "shape=(100000,), loc=1.0, scale=2.0", 1 + 2 * .5772156649, 4 * 1.6449340668, -5, 40);
+  expect_moments("random_exponential", "shape=(100000,), scale=3.0", 3, 9, 0, INFINITY);
+  expect_moments("random_truncated_normal", "shape=(100000,)", 0, .7737413, -2, 2.0000001);
+  expect_moments("random_truncated_normal", "shape=(100000,), low=-0.5, high=1.0", .2066312, .1727733, -.5, 1.0000001);
+  expect_moments("random_truncated_normal", "shape=(100000,), low=3.0, high=inf", 3.2830986, .0705592, 3, INFINITY);
+  expect_moments("random_truncated_normal", "shape=(100000,), low=-3.1, high=-3.0", -3.0474631, .0008291975, -3.1000001, -3);
   expect_moments("random_randint", "low=-2, high=3, shape=(100000,)", 0, 2, -2, 3);
+}
+END_TEST
+
+// Of 100000 draws, one for each element of a constant tensor of parameters.
+static void expect_moments_of(const char *name, double parameter, const char *args, double mean, double variance) {
+  const int64_t shape[] = {100000};
+  const td_op *op = td_op_find(name);
+  td_sample sample = {"", args, 0, 1, NULL};
+  sample_call call;
+  char problem[200];
+  td_tensor *one = td_tensor_from_float(context, parameter, TD_FLOAT64), *out[TD_OUTPUT_MAX];
+  ck_assert_msg(sample_make(context, op, &sample, SAMPLE_PLAIN, -1, &call, problem), "%s", problem);
+  call.in[0] = td_tensor_view(context, one, 1, shape, (int64_t[]){0}, 0);
+  call.in_count = 1;
+  if (sample_run(context, op, &call, out)) ck_abort_msg("%s: %s", name, context->error.message);
+  double sum = 0, squares = 0;
+  for (int64_t i = 0; i < shape[0]; i++) {
+    double x = td_tensor_get_float(out[0], i) - mean;
+    sum += x;
+    squares += x * x;
+  }
+  ck_assert_msg(fabs(sum / 1e5) < 5 * sqrt(variance / 1e5), "%s(%g): mean is off by %g", name, parameter, sum / 1e5);
+  ck_assert_msg(fabs(squares / 1e5 / variance - 1) < .05, "%s(%g): variance %g", name, parameter, squares / 1e5);
+  td_tensor_unref(out[0]);
+  td_tensor_unref(one);
+  sample_drop(&call);
+}
+
+START_TEST(tensors_of_parameters_have_their_moments) {
+  for (int i = 0; i < 5; i++) {
+    double rate = (double[]){.3, 1, 4, 12, 300}[i];
+    expect_moments_of("random_poisson", rate, NULL, rate, rate);
+    expect_moments_of("random_gamma", rate, "scale=2.0", 2 * rate, 4 * rate);
+  }
 }
 END_TEST
 
@@ -117,6 +177,30 @@ START_TEST(permutations_are_all_equally_likely) {
 }
 END_TEST
 
+// A key's draw starts anew each time, takes nothing of the session's, and differs from another key's.
+START_TEST(keys_are_apart) {
+  const int64_t shape[] = {1000};
+  td_tensor *keys[2], *out[TD_OUTPUT_MAX], *draws[3];
+  for (int i = 0; i < 2; i++) {
+    td_arg seed = {.given = 1, .i = i};
+    ck_assert_int_eq(td_op_apply(context, td_op_find("random_key"), NULL, 0, &seed, out), TD_OK);
+    keys[i] = out[0];
+  }
+  td_arg args[] = {{.given = 1, .count = 1, .ints = {shape[0]}}, {.given = 1, .f = 0}, {.given = 1, .f = 1},
+                   {.given = 1, .i = TD_FLOAT32}};
+  uint64_t before = context->counter;
+  for (int i = 0; i < 3; i++) {
+    ck_assert_int_eq(td_op_apply(i ? wide : context, td_op_find("random_normal"), &keys[i == 2], 1, args, out), TD_OK);
+    draws[i] = out[0];
+  }
+  ck_assert(context->counter == before);
+  ck_assert_int_eq(memcmp(draws[0]->data, draws[1]->data, sizeof(float) * 1000), 0);
+  ck_assert_int_ne(memcmp(draws[0]->data, draws[2]->data, sizeof(float) * 4), 0);
+  for (int i = 0; i < 3; i++) td_tensor_unref(draws[i]);
+  for (int i = 0; i < 2; i++) td_tensor_unref(keys[i]);
+}
+END_TEST
+
 START_TEST(half_of_ten_thousand_is_dropped) {
   const int64_t shape[] = {100, 100};
   td_arg args[2] = {{.given = 1, .f = .5}, {.given = 1, .i = 1}};
@@ -145,7 +229,7 @@ END_TEST
 
 int main(void) {
   const TTest *tests[] = {first_numbers_depend_on_the_seed_alone, distributions_have_their_moments,
-                          neighbours_are_not_correlated, permutations_are_all_equally_likely,
+                          neighbours_are_not_correlated, tensors_of_parameters_have_their_moments, keys_are_apart, permutations_are_all_equally_likely,
                           half_of_ten_thousand_is_dropped};
-  return cases_run("random", cases, sizeof cases / sizeof *cases, tests, 5);
+  return cases_run("random", cases, sizeof cases / sizeof *cases, tests, 7);
 }

@@ -27,6 +27,7 @@ static const struct {
     {"random_gamma", "random"},
     {"random_poisson", "random"},
     {"random_categorical", "random"},
+    {"ctc_loss_gradient", "its result is that of ctc_loss's gradient"},
     {"recurrence_adjoint", "its results are those of the layers' gradients"},
     {"random_key", "a word of the generator"},
     {"random_split", "words of the generator"},

@@ -912,6 +912,49 @@ simple(
 )
 
 
+# ---- ctc_loss: PyTorch's gradient is joined with log_softmax's, so the chain's sums stand here once more ----
+
+
+def one_ctc(scores, labels, blank):  # scores: time x classes
+    states = [blank]
+    for label in labels:
+        states += [label, blank]
+    if not len(scores):
+        return scores.new_tensor(0.0 if len(states) == 1 else math.inf)
+    nothing = scores.new_tensor(-math.inf)
+    alpha = [scores[0, s] if i < 2 else nothing for i, s in enumerate(states)]
+    for line in scores[1:]:
+        before, alpha = alpha, []
+        for i, s in enumerate(states):
+            reached = before[max(0, i - 1) : i + 1]
+            if i > 1 and s != blank and s != states[i - 2]:
+                reached = [before[i - 2]] + reached
+            reached = [a for a in reached if a > -math.inf]
+            alpha.append(torch.logsumexp(torch.stack(reached), 0) + line[s] if reached else nothing)
+    ends = [a for a in alpha[-2:] if a > -math.inf]
+    return -torch.logsumexp(torch.stack(ends), 0) if ends else scores.new_tensor(math.inf)
+
+
+@op
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+    args = dict(blank=blank, reduction=reduction, zero_infinity=zero_infinity)
+    same = functional.ctc_loss(log_probs.detach(), targets, input_lengths, target_lengths, **args)
+    if log_probs.ndim == 2:
+        log_probs, input_lengths, target_lengths = log_probs[:, None], input_lengths[None], target_lengths[None]
+    losses, at = [], 0
+    for n, (time, count) in enumerate(zip(input_lengths.tolist(), target_lengths.tolist())):
+        row = targets[n] if targets.ndim == 2 else targets[at:]
+        loss = one_ctc(log_probs[:time, n], row[:count].tolist(), blank)
+        losses.append(loss * 0 if loss == math.inf and zero_infinity else loss)
+        losses[-1] = torch.where(torch.isnan(losses[-1]), torch.zeros_like(losses[-1]), losses[-1])
+        at += count
+    losses = torch.stack(losses)
+    loss = {"mean": (losses / target_lengths.clamp(min=1)).mean(), "sum": losses.sum(), "none": losses}[reduction]
+    loss = loss.reshape(same.shape)
+    assert torch.allclose(loss, same, rtol=1e-13)
+    return loss
+
+
 # ---- recurrent layers: one cell of PyTorch's a step ----
 
 
