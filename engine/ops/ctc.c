@@ -306,7 +306,7 @@ static const td_op ctc_loss = {
         "infinite. "
         "It is that of log_probs themselves, which PyTorch joins with log_softmax's.",
     .example =
-        "round(ctc_loss(log_softmax(zeros(4, 1, 3)), tensor([[1, 2]]), tensor([4]), tensor([2])).item(), 5)  # 0.84377",
+        "round(ctc_loss(log_softmax(zeros(4, 1, 3)), tensor([[1, 2]]), tensor([4]), tensor([2])).item(), 5)  # 0.8432",
     .source = "Graves et al., ICML 2006",
     .samples = TD_SAMPLES{{"4,1,3; 1,1; 1; 1", NULL, 1, 1.9, LENGTHS},
                           {"4,2,3; 2,3; 2; 2", "reduction=\"sum\"", 1, 2.9, LENGTHS},

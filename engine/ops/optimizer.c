@@ -116,15 +116,23 @@ static void copy_to_outputs(const td_call *call) { // all inputs but the gradien
                      call->in[i].rank, call->in[i].shape, call->in[i].strides);
 }
 
+static const char *gradient_of(const td_call *call, td_scratch *scratch) { // the last input
+  return td_scratch_view(scratch, call->context->pool, &call->in[call->in_count - 1], call->out[0].dtype);
+}
+
+static int64_t update_workspace(const td_call *call) {
+  td_scratch scratch = {0};
+  gradient_of(call, &scratch);
+  return scratch.used;
+}
+
 static int adam_kernel(const td_call *call) {
   const td_view *out = call->out;
+  td_scratch scratch = {.at = call->workspace};
   td_adam settings = adam_of(call->args);
-  td_flat flat;
-  int code = td_flat_open(call, &call->in[3], out->dtype, &flat);
-  if (code) return code;
+  const char *gradient = gradient_of(call, &scratch);
   copy_to_outputs(call);
-  adam_run(call->context->pool, out->dtype, out->size, out[0].data, out[1].data, out[2].data, flat.data, &settings);
-  td_flat_close(&flat);
+  adam_run(call->context->pool, out->dtype, out->size, out[0].data, out[1].data, out[2].data, gradient, &settings);
   return TD_OK;
 }
 
@@ -147,6 +155,7 @@ static const td_op adam_update = {
     .kind = TD_KIND_OPAQUE,
     .outputs = 3,
     .infer = adam_infer,
+    .workspace = update_workspace,
     .kernel = adam_kernel,
     .no_gradient = no_rule,
     .doc = "One step of Adam: new variable, m and v. m and v are running means of g and g g, corrected for their start "
@@ -216,14 +225,16 @@ static void sgd_range(void *argument, int64_t first, int64_t last) {
 
 static int sgd_kernel(const td_call *call) {
   const td_view *out = call->out;
-  td_flat flat;
-  int code = td_flat_open(call, &call->in[2], out->dtype, &flat);
-  if (code) return code;
+  td_scratch scratch = {.at = call->workspace};
+  sgd_work w = {.single = out->dtype == TD_FLOAT32,
+                .nesterov = call->args[2].i,
+                .variable = out[0].data,
+                .velocity = out[1].data,
+                .gradient = gradient_of(call, &scratch),
+                .rate = call->args[0].f,
+                .momentum = call->args[1].f};
   copy_to_outputs(call);
-  sgd_work w = {out->dtype == TD_FLOAT32, call->args[2].i, out[0].data, out[1].data, flat.data,
-                call->args[0].f,          call->args[1].f};
   td_ranges_run(call->context->pool, out->size, 2, sgd_range, &w);
-  td_flat_close(&flat);
   return TD_OK;
 }
 
@@ -238,6 +249,7 @@ static const td_op sgd_update = {
     .kind = TD_KIND_OPAQUE,
     .outputs = 2,
     .infer = update_infer,
+    .workspace = update_workspace,
     .kernel = sgd_kernel,
     .no_gradient = no_rule,
     .doc = "One step of gradient descent: new variable and velocity. velocity = momentum velocity - lr gradient; "

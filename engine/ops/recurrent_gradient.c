@@ -334,6 +334,8 @@ static td_tensor *flattened(td_scope *s, td_tensor *t) { // [T N, W]
   return td_reshape(s, t, 2, shape);
 }
 
+static td_tensor *input(const td_rule *rule, int i) { return i >= 0 && i < rule->in_count ? rule->in[i] : NULL; }
+
 static void weight_gradients(td_rule *rule, const td_recurrence *r, const tensors *w, td_tensor *z) {
   td_scope *s = &rule->scope;
   td_tensor *x = rule->in[r->x], *all = flattened(s, z), *of_state = all, *of_input = all;
@@ -346,11 +348,9 @@ static void weight_gradients(td_rule *rule, const td_recurrence *r, const tensor
   if (rule->needs[r->w_input]) rule->din[r->w_input] = td_matmul(s, td_swap_last(s, of_input), flattened(s, x));
   if (rule->needs[r->w_state])
     rule->din[r->w_state] = td_matmul(s, td_swap_last(s, of_state), flattened(s, states_before(s, w)));
-  if (rule->in[r->b_input] && rule->needs[r->b_input]) rule->din[r->b_input] = td_sum(s, of_input, &lines, false);
-  if (rule->in[r->b_state] && rule->needs[r->b_state]) rule->din[r->b_state] = td_sum(s, of_state, &lines, false);
+  if (input(rule, r->b_input) && rule->needs[r->b_input]) rule->din[r->b_input] = td_sum(s, of_input, &lines, false);
+  if (input(rule, r->b_state) && rule->needs[r->b_state]) rule->din[r->b_state] = td_sum(s, of_state, &lines, false);
 }
-
-static td_tensor *input(const td_rule *rule, int i) { return i >= 0 && i < rule->in_count ? rule->in[i] : NULL; }
 
 int td_recurrence_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;

@@ -938,6 +938,8 @@ def one_ctc(scores, labels, blank):  # scores: time x classes
 @op
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     args = dict(blank=blank, reduction=reduction, zero_infinity=zero_infinity)
+    if targets.ndim == 1:
+        targets = targets[: int(target_lengths.sum())]
     same = functional.ctc_loss(log_probs.detach(), targets, input_lengths, target_lengths, **args)
     if log_probs.ndim == 2:
         log_probs, input_lengths, target_lengths = log_probs[:, None], input_lengths[None], target_lengths[None]
