@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/index.h"
@@ -477,6 +478,12 @@ static int nll_vjp(td_rule *rule) {
 
 // ---- rows ----
 
+static int line_batch(td_batching *b) { // one line each: as many losses as lines, of which each is its own mean
+  if (b->meta[INPUT].rank != 1 || (b->in_count > WEIGHT && b->in[WEIGHT])) return TD_BATCH_EACH;
+  b->args[REDUCTION].i = TD_LOSS_NONE;
+  return td_batch_axes(b);
+}
+
 #define LABEL_INPUTS TD_TENSOR_PARAM("input"), TD_TENSOR_PARAM("target"), TD_WEIGHT_PARAM
 #define LABEL_ARGS \
   TD_REDUCTION_PARAM, { .name = "ignore_index", .kind = TD_PARAM_INT, .fallback = TD_INT_DEFAULT(-100) }
@@ -488,6 +495,7 @@ static const td_op cross_entropy = {
     .params = {LABEL_INPUTS, LABEL_ARGS, SMOOTHING_PARAM},
     .kind = TD_KIND_OPAQUE,
     .infer = cross_entropy_infer,
+    .batch = line_batch,
     .workspace = loss_workspace,
     .kernel = cross_entropy_kernel,
     .vjp = cross_entropy_vjp,
@@ -521,6 +529,7 @@ static const td_op cross_entropy_adjoint = {
     .kind = TD_KIND_OPAQUE,
     .flags = TD_HIDDEN,
     .infer = adjoint_infer,
+    .batch = line_batch,
     .workspace = adjoint_workspace,
     .kernel = adjoint_kernel,
     .vjp = adjoint_vjp,
@@ -551,6 +560,7 @@ static const td_op nll_loss = {
     .params = {LABEL_INPUTS, LABEL_ARGS},
     .kind = TD_KIND_OPAQUE,
     .infer = nll_infer,
+    .batch = line_batch,
     .workspace = loss_workspace,
     .kernel = nll_kernel,
     .vjp = nll_vjp,

@@ -73,6 +73,18 @@ typedef struct sequences {
   double *gradient; // as scores
 } sequences;
 
+// The largest of the lengths, up to most: what lies outside is refused later.
+static int64_t longest_of(const td_view *lengths, int64_t most) {
+  int64_t longest = 0, step = lengths->rank ? lengths->strides[0] : 0;
+  for (int64_t n = 0; n < lengths->size; n++) {
+    int64_t length;
+    td_cast_run(&length, TD_INT64, lengths->data + n * step * td_dtype_bytes(lengths->dtype), lengths->dtype, 0, 1,
+                false);
+    if (length > longest) longest = length < most ? length : most;
+  }
+  return longest;
+}
+
 static void place(const td_call *call, td_scratch *scratch, bool keep, sequences *q) {
   const td_view *scores = &call->in[TD_CTC_SCORES], *targets = &call->in[TD_CTC_TARGETS];
   td_pool *pool = call->context->pool;
@@ -80,7 +92,7 @@ static void place(const td_call *call, td_scratch *scratch, bool keep, sequences
   q->batch = scores->rank == 3 ? scores->shape[1] : 1;
   q->blank = call->args[BLANK].i;
   q->width = targets->rank == 2 ? targets->shape[1] : 0;
-  q->states = 2 * (targets->rank == 2 ? q->width : targets->size) + 1;
+  q->states = 2 * (targets->rank == 2 ? q->width : longest_of(&call->in[TD_CTC_LABELS], targets->size)) + 1;
   q->scores = td_scratch_view(scratch, pool, scores, TD_FLOAT64);
   q->targets = td_scratch_view(scratch, pool, targets, TD_INT64);
   q->times = td_scratch_view(scratch, pool, &call->in[TD_CTC_TIMES], TD_INT64);
@@ -326,7 +338,9 @@ const td_op td_ctc_loss_gradient = {
     .kernel = gradient_kernel,
     .no_gradient = "the fused form of ctc_loss's first derivative: further ones are taken of the same made of ops",
     .doc = "The gradient of ctc_loss in log_probs.",
-    .samples = TD_SAMPLES{{"4,3,3; 3,2; 3; 3; 3", "reduction=\"none\", zero_infinity=True", 1, 2.9, LENGTHS "; float64"}, TD_SAMPLES_END},
+    .samples =
+        TD_SAMPLES{{"4,3,3; 3,2; 3; 3; 3", "reduction=\"none\", zero_infinity=True", 1, 2.9, LENGTHS "; float64"},
+                   TD_SAMPLES_END},
 };
 
 const td_op *const td_family_ctc[] = {&ctc_loss, &td_ctc_loss_gradient, NULL};

@@ -1,5 +1,5 @@
-// Distributions beyond the uniform and the normal one. An element that rejects numbers takes the next attempt's stream at
-// its own counter, so that it depends on nothing else.
+// Distributions beyond the uniform and the normal one. An element that rejects numbers takes the next attempt's stream
+// at its own counter, so that it depends on nothing else.
 #ifdef __clang__
 #pragma clang fp contract(off)
 #else
@@ -20,7 +20,7 @@ typedef struct bits {
 } bits;
 
 static bits attempt(const td_draw *d, int64_t element, uint32_t n) {
-  bits b;
+  bits b = {{0}};
   td_random_block(d->seed, d->counter + (uint64_t)element, d->stream + TD_STREAM_ATTEMPT(n), b.words);
   return b;
 }

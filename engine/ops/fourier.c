@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/fourier_plan.h"
 #include "engine/ops/map.h"
@@ -313,6 +314,11 @@ static int64_t length_of(const td_rule *rule, const transform *t, int64_t axis) 
 
 // ---- rows ----
 
+static int line_batch(td_batching *b) { // the examples lie before all axes
+  if (b->args[AXIS].i >= 0) b->args[AXIS].i++;
+  return TD_OK;
+}
+
 #define TRANSFORM(name, ...)                                                                        \
   static const transform name##_kind = {__VA_ARGS__};                                               \
   static int name##_infer(td_infer *infer) { return infer_as(infer, &name##_kind); }                \
@@ -378,6 +384,7 @@ static const td_op fft = {
     .kind = TD_KIND_OPAQUE,
     .flags = TD_LINEAR,
     .infer = fft_infer,
+    .batch = line_batch,
     .workspace = fft_workspace,
     .kernel = fft_kernel,
     .vjp = fft_vjp,
@@ -394,6 +401,7 @@ static const td_op ifft = {
     .kind = TD_KIND_OPAQUE,
     .flags = TD_LINEAR,
     .infer = ifft_infer,
+    .batch = line_batch,
     .workspace = ifft_workspace,
     .kernel = ifft_kernel,
     .vjp = ifft_vjp,
@@ -409,6 +417,7 @@ static const td_op rfft = {
     .kind = TD_KIND_OPAQUE,
     .flags = TD_LINEAR,
     .infer = rfft_infer,
+    .batch = line_batch,
     .workspace = rfft_workspace,
     .kernel = rfft_kernel,
     .vjp = rfft_vjp,
@@ -436,6 +445,7 @@ static const td_op irfft = {
     .kind = TD_KIND_OPAQUE,
     .flags = TD_LINEAR,
     .infer = irfft_infer,
+    .batch = line_batch,
     .workspace = irfft_workspace,
     .kernel = irfft_kernel,
     .vjp = irfft_vjp,

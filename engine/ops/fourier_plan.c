@@ -112,7 +112,8 @@ INLINE void odd_point(const pass *p, int64_t q, int64_t t, int radix, const doub
   int64_t m = p->m, s = p->stride;
   const double *xr = p->x.re + s * q + t, *xi = p->x.im + s * q + t;
   double *yr = p->y.re + s * radix * q + t, *yi = p->y.im + s * radix * q + t;
-  double plus_r[HALF], plus_i[HALF], minus_r[HALF], minus_i[HALF], sum_r = xr[0], sum_i = xi[0];
+  double plus_r[HALF] = {0}, plus_i[HALF] = {0}, minus_r[HALF] = {0}, minus_i[HALF] = {0};
+  double sum_r = xr[0], sum_i = xi[0];
   for (int k = 1; k <= radix / 2; k++) {
     int64_t a = s * m * k, b = s * m * (radix - k);
     plus_r[k] = xr[a] + xr[b];

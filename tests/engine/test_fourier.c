@@ -22,7 +22,8 @@ static const op_case cases[] = {
 static td_tensor *line_of(int64_t n) { // n pairs
   const int64_t shape[] = {n, 2};
   td_tensor *t = td_tensor_new(context, TD_FLOAT64, 2, shape);
-  for (int64_t i = 0; i < t->size; i++) ((double *)t->data)[i] = sin(1.3 * (double)i) + cos(0.7 * (double)(i * i % 101));
+  for (int64_t i = 0; i < t->size; i++)
+    ((double *)t->data)[i] = sin(1.3 * (double)i) + cos(0.7 * (double)(i * i % 101));
   return t;
 }
 
@@ -43,7 +44,8 @@ static double distance_from_sum(const td_tensor *x, const td_tensor *y) { // of 
 }
 
 START_TEST(any_length_agrees_with_the_sum) {
-  static const int64_t lengths[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 17, 26, 34, 49, 64, 97, 121, 1000, 1009, 4096, 5003, 30030};
+  static const int64_t lengths[] = {1,  2,  3,  4,  5,  6,   7,    8,    9,    11,   13,   17,
+                                    26, 34, 49, 64, 97, 121, 1000, 1009, 4096, 5003, 30030};
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
     td_tensor *x = line_of(lengths[i]), *out[TD_OUTPUT_MAX], *back[TD_OUTPUT_MAX];
     ck_assert_int_eq(td_op_apply(context, td_op_find("fft"), &x, 1, NULL, out), TD_OK);

@@ -107,7 +107,8 @@ START_TEST(distributions_have_their_moments) {
   expect_moments("random_truncated_normal", "shape=(100000,)", 0, .7737413, -2, 2.0000001);
   expect_moments("random_truncated_normal", "shape=(100000,), low=-0.5, high=1.0", .2066312, .1727733, -.5, 1.0000001);
   expect_moments("random_truncated_normal", "shape=(100000,), low=3.0, high=inf", 3.2830986, .0705592, 3, INFINITY);
-  expect_moments("random_truncated_normal", "shape=(100000,), low=-3.1, high=-3.0", -3.0474631, .0008291975, -3.1000001, -3);
+  expect_moments("random_truncated_normal", "shape=(100000,), low=-3.1, high=-3.0", -3.0474631, .0008291975, -3.1000001,
+                 -3);
   expect_moments("random_randint", "low=-2, high=3, shape=(100000,)", 0, 2, -2, 3);
 }
 END_TEST
@@ -186,7 +187,9 @@ START_TEST(keys_are_apart) {
     ck_assert_int_eq(td_op_apply(context, td_op_find("random_key"), NULL, 0, &seed, out), TD_OK);
     keys[i] = out[0];
   }
-  td_arg args[] = {{.given = 1, .count = 1, .ints = {shape[0]}}, {.given = 1, .f = 0}, {.given = 1, .f = 1},
+  td_arg args[] = {{.given = 1, .count = 1, .ints = {shape[0]}},
+                   {.given = 1, .f = 0},
+                   {.given = 1, .f = 1},
                    {.given = 1, .i = TD_FLOAT32}};
   uint64_t before = context->counter;
   for (int i = 0; i < 3; i++) {
@@ -228,8 +231,12 @@ START_TEST(half_of_ten_thousand_is_dropped) {
 END_TEST
 
 int main(void) {
-  const TTest *tests[] = {first_numbers_depend_on_the_seed_alone, distributions_have_their_moments,
-                          neighbours_are_not_correlated, tensors_of_parameters_have_their_moments, keys_are_apart, permutations_are_all_equally_likely,
+  const TTest *tests[] = {first_numbers_depend_on_the_seed_alone,
+                          distributions_have_their_moments,
+                          neighbours_are_not_correlated,
+                          tensors_of_parameters_have_their_moments,
+                          keys_are_apart,
+                          permutations_are_all_equally_likely,
                           half_of_ten_thousand_is_dropped};
   return cases_run("random", cases, sizeof cases / sizeof *cases, tests, 7);
 }
