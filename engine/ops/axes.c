@@ -383,7 +383,8 @@ static int roll_kernel(const td_call *call) {
     roll_parts(call, in, out, shifts);
     return TD_OK;
   }
-  td_view line = {.data = call->workspace, .size = size, .dtype = in->dtype, .rank = 1, .shape = {size}, .strides = {1}};
+  td_view line = {
+      .data = call->workspace, .size = size, .dtype = in->dtype, .rank = 1, .shape = {size}, .strides = {1}};
   td_view result = line;
   result.data = out->data;
   if (td_view_is_flat(in)) line.data = in->data;

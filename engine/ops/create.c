@@ -9,7 +9,7 @@
 enum { BLOCK = 512 };
 
 #define SHAPE_PARAM \
-  { .name = "shape", .kind = TD_PARAM_SHAPE, .required = true }
+  { .name = "shape", .kind = TD_PARAM_SHAPE, .required = true, .alias = TD_ALIAS("size") }
 #define DTYPE_PARAM(standard) \
   { .name = "dtype", .kind = TD_PARAM_DTYPE, .fallback = TD_INT_DEFAULT(standard) }
 static const char made[] = "made from no tensor";
@@ -46,7 +46,7 @@ static int full_kernel(const td_call *call) {
 static const td_op full = {
     .name = "full",
     .params = {SHAPE_PARAM,
-               {.name = "value", .kind = TD_PARAM_NUMBER, .required = true},
+               {.name = "value", .kind = TD_PARAM_NUMBER, .required = true, .alias = TD_ALIAS("fill_value")},
                {.name = "dtype", .kind = TD_PARAM_DTYPE}},
     .kind = TD_KIND_OPAQUE,
     .flags = TD_HALF,
@@ -72,9 +72,10 @@ static int ones_kernel(const td_call *call) {
   return TD_OK;
 }
 
-#define CONSTANT(NAME, EXAMPLE)                                                                                        \
+#define CONSTANT(NAME, ALIAS, EXAMPLE)                                                                                 \
   static const td_op NAME = {                                                                                          \
       .name = #NAME,                                                                                                   \
+      .alias = ALIAS,                                                                                                  \
       .params = {SHAPE_PARAM, DTYPE_PARAM(TD_FLOAT32)},                                                                \
       .kind = TD_KIND_OPAQUE,                                                                                          \
       .flags = TD_HALF,                                                                                                \
@@ -86,8 +87,8 @@ static int ones_kernel(const td_call *call) {
       .samples =                                                                                                       \
           TD_SAMPLES{{"", "shape=(2, 3)", 0, 1, NULL}, {"", "shape=(0, 3), dtype=int64", 0, 1, NULL}, TD_SAMPLES_END}, \
   };
-CONSTANT(zeros, "zeros((2, 2)).tolist()  # [[0.0, 0.0], [0.0, 0.0]]")
-CONSTANT(ones, "ones(3).tolist()  # [1.0, 1.0, 1.0]")
+CONSTANT(zeros, TD_ALIAS("empty"), "zeros((2, 2)).tolist()  # [[0.0, 0.0], [0.0, 0.0]]")
+CONSTANT(ones, NULL, "ones(3).tolist()  # [1.0, 1.0, 1.0]")
 
 // ---- arange ----
 
@@ -170,12 +171,21 @@ td_tensor *td_arange(td_scope *s, int64_t count) {
 
 // ---- linspace ----
 
-static int linspace_infer(td_infer *infer) {
+#define STEPS_PARAMS                                                                                            \
+  {.name = "start", .kind = TD_PARAM_FLOAT, .required = true},                                                  \
+      {.name = "stop", .kind = TD_PARAM_FLOAT, .required = true, .alias = TD_ALIAS("end")},                     \
+      {.name = "num", .kind = TD_PARAM_INT, .fallback = TD_INT_DEFAULT(50), .alias = TD_ALIAS("steps")}, {      \
+    .name = "endpoint", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(1)                                    \
+  }
+
+static int steps_infer(td_infer *infer, const td_arg *dtype) {
   const td_arg *args = infer->args;
   if (args[2].i < 0) return td_infer_fail(infer, TD_ERROR_VALUE, "num is negative: %lld", (long long)args[2].i);
-  infer->out[0] = (td_meta){.dtype = (uint8_t)args[4].i, .rank = 1, .shape = {args[2].i}};
+  infer->out[0] = (td_meta){.dtype = (uint8_t)dtype->i, .rank = 1, .shape = {args[2].i}};
   return TD_OK;
 }
+
+static int linspace_infer(td_infer *infer) { return steps_infer(infer, &infer->args[4]); }
 
 static int linspace_kernel(const td_call *call) {
   const td_view *out = &call->out[0];
@@ -192,11 +202,7 @@ static int linspace_kernel(const td_call *call) {
 
 static const td_op linspace = {
     .name = "linspace",
-    .params = {{.name = "start", .kind = TD_PARAM_FLOAT, .required = true},
-               {.name = "stop", .kind = TD_PARAM_FLOAT, .required = true},
-               {.name = "num", .kind = TD_PARAM_INT, .fallback = TD_INT_DEFAULT(50)},
-               {.name = "endpoint", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(1)},
-               DTYPE_PARAM(TD_FLOAT32)},
+    .params = {STEPS_PARAMS, DTYPE_PARAM(TD_FLOAT32)},
     .kind = TD_KIND_OPAQUE,
     .flags = TD_HALF,
     .infer = linspace_infer,
@@ -234,6 +240,7 @@ static int eye_kernel(const td_call *call) {
 
 static const td_op eye = {
     .name = "eye",
+    .alias = TD_ALIAS("identity"),
     .params = {{.name = "n", .kind = TD_PARAM_INT, .required = true},
                {.name = "m", .kind = TD_PARAM_INT},
                {.name = "k", .kind = TD_PARAM_INT, .fallback = TD_INT_DEFAULT(0)},
@@ -256,6 +263,228 @@ td_tensor *td_eye_of(td_scope *s, int64_t n, int64_t m, int64_t k, uint8_t dtype
   return td_scope_apply(s, &eye, args, 0);
 }
 
+// ---- logspace, geomspace: powers of a base at equal distances ----
+
+// Exponents of the first and the last number; the sign is that of both.
+static void fill_powers(const td_call *call, double base, double first, double last, double start, double stop) {
+  const td_view *out = &call->out[0];
+  bool endpoint = call->args[3].i;
+  int64_t parts = out->size - (endpoint ? 1 : 0), bytes = td_dtype_bytes(out->dtype);
+  for (int64_t i = 0; i < out->size; i++) {
+    double at = parts > 0 ? (double)i / (double)parts : 0, value = pow(base, first + (last - first) * at);
+    if (start < 0) value = -value;
+    if (!isnan(start) && i == 0) value = start;
+    if (!isnan(stop) && endpoint && i == parts && i) value = stop;
+    td_cast_run(out->data + i * bytes, out->dtype, &value, TD_FLOAT64, 0, 1, false);
+  }
+}
+
+static int logspace_infer(td_infer *infer) { return steps_infer(infer, &infer->args[5]); }
+
+static int logspace_kernel(const td_call *call) {
+  const td_arg *args = call->args;
+  fill_powers(call, args[4].f, args[0].f, args[1].f, NAN, NAN);
+  return TD_OK;
+}
+
+static const td_op logspace = {
+    .name = "logspace",
+    .params = {STEPS_PARAMS,
+               {.name = "base", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(10)},
+               DTYPE_PARAM(TD_FLOAT32)},
+    .kind = TD_KIND_OPAQUE,
+    .flags = TD_HALF,
+    .infer = logspace_infer,
+    .kernel = logspace_kernel,
+    .no_gradient = made,
+    .doc = "base to the powers of linspace(start, stop, num, endpoint).",
+    .example = "logspace(0., 2., 3).tolist()  # [1.0, 10.0, 100.0]",
+    .samples = TD_SAMPLES{{"", "start=0.0, stop=3.0, num=4", 0, 1, NULL},
+                          {"", "start=-1.0, stop=2.0, num=5, endpoint=False, base=2.0, dtype=float64", 0, 1, NULL},
+                          {"", "start=2.0, stop=3.0, num=1", 0, 1, NULL},
+                          TD_SAMPLES_END},
+};
+
+static int geomspace_infer(td_infer *infer) {
+  double start = infer->args[0].f, stop = infer->args[1].f;
+  if (start * stop > 0) return steps_infer(infer, &infer->args[4]);
+  return td_infer_fail(infer, TD_ERROR_VALUE, "start and stop must be of one sign and not 0: %g and %g", start, stop);
+}
+
+static int geomspace_kernel(const td_call *call) {
+  double start = call->args[0].f, stop = call->args[1].f;
+  fill_powers(call, 10, log10(fabs(start)), log10(fabs(stop)), start, stop);
+  return TD_OK;
+}
+
+static const td_op geomspace = {
+    .name = "geomspace",
+    .params = {STEPS_PARAMS, DTYPE_PARAM(TD_FLOAT32)},
+    .kind = TD_KIND_OPAQUE,
+    .flags = TD_HALF,
+    .infer = geomspace_infer,
+    .kernel = geomspace_kernel,
+    .no_gradient = made,
+    .doc =
+        "num numbers from start to stop, each the same multiple of the one before; endpoint says whether stop is the "
+        "last of them.",
+    .example = "geomspace(1., 8., 4).tolist()  # [1.0, 2.0, 4.0, 8.0]",
+    .samples = TD_SAMPLES{{"", "start=1.0, stop=1000.0, num=4", 0, 1, NULL},
+                          {"", "start=-2.0, stop=-32.0, num=5, endpoint=False, dtype=float64", 0, 1, NULL},
+                          TD_SAMPLES_END},
+};
+
+// ---- full_like, zeros_like, ones_like ----
+
+static const char like[] = "only x's shape and dtype matter";
+
+static int like_infer(td_infer *infer, const td_arg *dtype) {
+  infer->out[0] = infer->in[0];
+  infer->out[0].dtype = dtype_or(dtype, infer->in[0].dtype);
+  return TD_OK;
+}
+
+static int full_like_infer(td_infer *infer) { return like_infer(infer, &infer->args[1]); }
+static int plain_like_infer(td_infer *infer) { return like_infer(infer, &infer->args[0]); }
+
+static int full_like_kernel(const td_call *call) {
+  const td_arg *value = &call->args[0];
+  const td_view *out = &call->out[0];
+  uint8_t from = value->count ? TD_FLOAT64 : TD_INT64;
+  if (!td_cast_run(out->data, out->dtype, value->count ? (const void *)&value->f : &value->i, from, 0, out->size,
+                   false))
+    return td_error_set(call->context, TD_ERROR_VALUE, "full_like: %s can't hold %g", td_dtype_name(out->dtype),
+                        value->f);
+  return TD_OK;
+}
+
+static const td_op full_like = {
+    .name = "full_like",
+    .params = {TD_X,
+               {.name = "value", .kind = TD_PARAM_NUMBER, .required = true, .alias = TD_ALIAS("fill_value")},
+               {.name = "dtype", .kind = TD_PARAM_DTYPE}},
+    .kind = TD_KIND_OPAQUE,
+    .flags = TD_HALF,
+    .infer = full_like_infer,
+    .kernel = full_like_kernel,
+    .no_gradient = like,
+    .doc = "A tensor of x's shape with value in every place; of x's dtype unless another is given.",
+    .example = "full_like(tensor([1, 2]), 7).tolist()  # [7, 7]",
+    .samples = TD_SAMPLES{{"2,3", "value=1.5", 0, 1, NULL}, {"2", "value=3, dtype=int64", 0, 1, NULL}, TD_SAMPLES_END},
+};
+
+#define LIKE(NAME, KERNEL, ALIAS, WORD, EXAMPLE)                                                            \
+  static const td_op NAME = {                                                                               \
+      .name = #NAME,                                                                                        \
+      .alias = ALIAS,                                                                                       \
+      .params = {TD_X, {.name = "dtype", .kind = TD_PARAM_DTYPE}},                                          \
+      .kind = TD_KIND_OPAQUE,                                                                               \
+      .flags = TD_HALF,                                                                                     \
+      .infer = plain_like_infer,                                                                            \
+      .kernel = KERNEL,                                                                                     \
+      .no_gradient = like,                                                                                  \
+      .doc = "A tensor of x's shape full of " WORD "; of x's dtype unless another is given.",               \
+      .example = EXAMPLE,                                                                                   \
+      .samples = TD_SAMPLES{{"2,3", NULL, 0, 1, NULL}, {"2", "dtype=bool", 0, 1, "int32"}, TD_SAMPLES_END}, \
+  };
+LIKE(zeros_like, zeros_kernel, TD_ALIAS("empty_like"), "zeros", "zeros_like(tensor([1., 2.])).tolist()  # [0.0, 0.0]")
+LIKE(ones_like, ones_kernel, NULL, "ones", "ones_like(tensor([3, 4])).tolist()  # [1, 1]")
+
+// ---- tri, tril_indices, triu_indices ----
+
+static int tri_kernel(const td_call *call) {
+  const td_view *out = &call->out[0];
+  const int64_t k = call->args[2].i, one = 1, columns = out->shape[1], bytes = td_dtype_bytes(out->dtype);
+  zeros_kernel(call);
+  for (int64_t i = 0; i < out->shape[0]; i++) {
+    double border = (double)i + (double)k + 1; // first column above the diagonal; k may be any int
+    int64_t count = border < 0 ? 0 : border > (double)columns ? columns : (int64_t)border;
+    td_cast_run(out->data + i * columns * bytes, out->dtype, &one, TD_INT64, 0, count, false);
+  }
+  return TD_OK;
+}
+
+static const td_op tri = {
+    .name = "tri",
+    .params = {{.name = "n", .kind = TD_PARAM_INT, .required = true},
+               {.name = "m", .kind = TD_PARAM_INT},
+               {.name = "k", .kind = TD_PARAM_INT, .fallback = TD_INT_DEFAULT(0)},
+               DTYPE_PARAM(TD_FLOAT32)},
+    .kind = TD_KIND_OPAQUE,
+    .flags = TD_HALF,
+    .infer = eye_infer,
+    .kernel = tri_kernel,
+    .no_gradient = made,
+    .doc = "An n x m matrix (m = n when None) with ones on and below its k-th diagonal and zeros above.",
+    .example = "tri(2).tolist()  # [[1.0, 0.0], [1.0, 1.0]]",
+    .samples = TD_SAMPLES{{"", "n=3", 0, 1, NULL},
+                          {"", "n=2, m=4, k=1", 0, 1, NULL},
+                          {"", "n=3, m=2, k=-1, dtype=int32", 0, 1, NULL},
+                          TD_SAMPLES_END},
+};
+
+// Columns [first, last) of a row that lie in the triangle.
+static void triangle_row(const td_arg *args, bool upper, int64_t row, int64_t *first, int64_t *last) {
+  int64_t columns = args[2].given ? args[2].i : args[0].i;
+  double border = (double)row + (double)args[1].i + (upper ? 0 : 1);
+  int64_t at = border < 0 ? 0 : border > (double)columns ? columns : (int64_t)border;
+  *first = upper ? at : 0;
+  *last = upper ? columns : at;
+}
+
+static int triangle_indices_infer(td_infer *infer, bool upper) {
+  const td_arg *args = infer->args;
+  int64_t count = 0;
+  if (args[0].i < 0 || (args[2].given && args[2].i < 0))
+    return td_infer_fail(infer, TD_ERROR_VALUE, "a size is negative: %lld",
+                         (long long)(args[0].i < 0 ? args[0].i : args[2].i));
+  if (args[0].i > INT32_MAX || (args[2].given && args[2].i > INT32_MAX))
+    return td_infer_fail(infer, TD_ERROR_VALUE, "the triangle is too large");
+  for (int64_t row = 0; row < args[0].i; row++) {
+    int64_t first, last;
+    triangle_row(args, upper, row, &first, &last);
+    count += last - first;
+  }
+  for (int k = 0; k < 2; k++) infer->out[k] = (td_meta){.dtype = TD_INT64, .rank = 1, .shape = {count}};
+  return TD_OK;
+}
+
+static int triangle_indices_kernel(const td_call *call, bool upper) {
+  int64_t *rows = (int64_t *)call->out[0].data, *columns = (int64_t *)call->out[1].data;
+  for (int64_t row = 0; row < call->args[0].i; row++) {
+    int64_t first, last;
+    triangle_row(call->args, upper, row, &first, &last);
+    for (; first < last; first++) {
+      *rows++ = row;
+      *columns++ = first;
+    }
+  }
+  return TD_OK;
+}
+
+#define TRIANGLE_INDICES(NAME, UPPER, WORDS, EXAMPLE)                                                                 \
+  static int NAME##_infer(td_infer *infer) { return triangle_indices_infer(infer, UPPER); }                           \
+  static int NAME##_kernel(const td_call *call) { return triangle_indices_kernel(call, UPPER); }                      \
+  static const td_op NAME = {                                                                                         \
+      .name = #NAME,                                                                                                  \
+      .params = {{.name = "n", .kind = TD_PARAM_INT, .required = true},                                               \
+                 {.name = "k", .kind = TD_PARAM_INT, .fallback = TD_INT_DEFAULT(0), .alias = TD_ALIAS("offset")},     \
+                 {.name = "m", .kind = TD_PARAM_INT}},                                                                \
+      .kind = TD_KIND_OPAQUE,                                                                                         \
+      .outputs = 2,                                                                                                   \
+      .infer = NAME##_infer,                                                                                          \
+      .kernel = NAME##_kernel,                                                                                        \
+      .no_gradient = made,                                                                                            \
+      .doc = "Rows and columns of the elements of an n x m matrix (m = n when None) on and " WORDS " its k-th "       \
+             "diagonal, as in NumPy: x[" #NAME "(n)] reads them. PyTorch's order is (rows, columns, offset).",        \
+      .example = EXAMPLE,                                                                                             \
+      .samples = TD_SAMPLES{{"", "n=3", 0, 1, NULL}, {"", "n=3, k=-1, m=4", 0, 1, NULL}, TD_SAMPLES_END},             \
+  };
+TRIANGLE_INDICES(tril_indices, false, "below", "[t.tolist() for t in tril_indices(2)]  # [[0, 1, 1], [0, 0, 1]]")
+TRIANGLE_INDICES(triu_indices, true, "above", "[t.tolist() for t in triu_indices(2)]  # [[0, 0, 1], [0, 1, 1]]")
+
 td_tensor *td_eye(td_scope *s, int64_t n, uint8_t dtype) { return td_eye_of(s, n, n, 0, dtype); }
 
-const td_op *const td_family_create[] = {&full, &zeros, &ones, &arange, &linspace, &eye, NULL};
+const td_op *const td_family_create[] = {&full,      &zeros,    &ones,         &arange,       &linspace,
+                                         &eye,       &logspace, &geomspace,    &full_like,    &zeros_like,
+                                         &ones_like, &tri,      &tril_indices, &triu_indices, NULL};

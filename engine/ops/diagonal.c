@@ -165,7 +165,8 @@ static td_tensor *diagonal_back(td_scope *s, td_tensor *c, const td_arg *args, c
 }
 
 static int embedded_size(td_infer *infer, int64_t length, int64_t offset, int64_t *size) {
-  if (!__builtin_add_overflow(length, offset < 0 ? -(uint64_t)offset : (uint64_t)offset, size) && *size >= 0) return TD_OK;
+  if (!__builtin_add_overflow(length, offset < 0 ? -(uint64_t)offset : (uint64_t)offset, size) && *size >= 0)
+    return TD_OK;
   return td_infer_fail(infer, TD_ERROR_SHAPE, "offset %lld makes the matrices too large", (long long)offset);
 }
 
@@ -197,8 +198,9 @@ static const td_op diag_embed = {
     .batch = td_batch_result_axes,
     .kernel = diagonal_adjoint_kernel,
     .vjp = diagonal_again_vjp,
-    .doc = "Square matrices in axis1 and axis2 with the last axis of x on their diagonals, offset above the main one, and "
-           "zeros beside them.\nGradient: the cotangent's diagonals.",
+    .doc =
+        "Square matrices in axis1 and axis2 with the last axis of x on their diagonals, offset above the main one, and "
+        "zeros beside them.\nGradient: the cotangent's diagonals.",
     .example = "diag_embed(tensor([1, 2])).tolist()  # [[1, 0], [0, 2]]",
     .samples = TD_SAMPLES{{"3", NULL, -2, 2, NULL},
                           {"2,3", "offset=-1", -2, 2, NULL},

@@ -26,6 +26,8 @@
   X(td_family_join)                \
   X(td_family_pad)                 \
   X(td_family_diagonal)            \
+  X(td_family_repeat)              \
+  X(td_family_sliding_window)      \
   X(td_family_create)              \
   X(td_family_statistics)          \
   X(td_family_norm)                \

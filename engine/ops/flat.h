@@ -31,7 +31,8 @@ typedef struct td_scratch {
   char *at;
   int64_t used; // never overflows: more than there is memory stays more than that
 } td_scratch;
-void *td_scratch_take(td_scratch *scratch, int64_t count, int64_t bytes); // count items of so many bytes; 64-byte aligned
+void *td_scratch_take(td_scratch *scratch, int64_t count,
+                      int64_t bytes); // count items of so many bytes; 64-byte aligned
 // The view's elements row-major in dtype: where they lie, or as a copy in the scratch. Numbers are cast as above.
 const void *td_scratch_view(td_scratch *scratch, td_pool *pool, const td_view *view, uint8_t dtype);
 

@@ -1,4 +1,5 @@
-// What the families of indexing share: places in a tensor, read from index tensors, and moving elements to and from them.
+// What the families of indexing share: places in a tensor, read from index tensors, and moving elements to and from
+// them.
 #ifndef TD_OPS_GATHER_H
 #define TD_OPS_GATHER_H
 #include "engine/ops/flat.h"
@@ -16,7 +17,8 @@ typedef struct td_gather_plan {
 
 // For infer rules. x: shape of the tensor that is indexed; indices are inputs first to in_count. axes: one for each.
 int td_gather_plan_make(td_infer *infer, const td_meta *x, int first, const td_arg *axes, td_gather_plan *plan);
-void td_gather_plan_of(const td_view *index, int count, int rank, const td_arg *axes, td_gather_plan *plan); // for kernels
+void td_gather_plan_of(const td_view *index, int count, int rank, const td_arg *axes,
+                       td_gather_plan *plan); // for kernels
 void td_gather_shape(const td_gather_plan *plan, const td_meta *x, uint8_t dtype, td_meta *out);
 int td_index_dtype(td_infer *infer, const td_meta *index); // error: not integers
 
@@ -29,8 +31,8 @@ typedef struct td_gather_walk {
   int64_t pre_size, post_size;
 } td_gather_walk;
 
-// For kernels: read and check count indices; a negative one counts from the end. space holds td_gather_bytes. Errors: an
-// index out of range names itself, axis and size.
+// For kernels: read and check count indices; a negative one counts from the end. space holds td_gather_bytes. Errors:
+// an index out of range names itself, axis and size.
 int64_t td_gather_bytes(const td_view *index, int count);
 int td_gather_open(const td_call *call, const td_view *x, const td_view *index, int count, const td_arg *axes,
                    void *space, td_gather_walk *walk);
@@ -49,8 +51,8 @@ int64_t td_scatter_bytes(const td_pool *pool, int64_t runs, int64_t post_size);
 void td_scatter(td_pool *pool, const td_gather_walk *walk, enum td_scatter mode, uint8_t dtype, char *x,
                 const char *values, int64_t step, void *space);
 // The whole of it: value, broadcast to the shape that the indices read and cast to x's dtype, is written to x.
-int64_t td_scatter_at_bytes(const td_pool *pool, const td_view *x, const td_view *value, const td_view *index, int count,
-                            const td_arg *axes);
+int64_t td_scatter_at_bytes(const td_pool *pool, const td_view *x, const td_view *value, const td_view *index,
+                            int count, const td_arg *axes);
 int td_scatter_at(const td_call *call, const td_view *x, const td_view *value, const td_view *index, int count,
                   const td_arg *axes, enum td_scatter mode, void *space);
 #endif

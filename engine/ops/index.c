@@ -1,4 +1,4 @@
-// Advanced indexing by integer tensors: x[i, j], its adjoint, x[i, j] = v, and rows along one axis: take, index_adjoint,
+// Advanced indexing by integer tensors: x[i, j], its adjoint, x[i, j] = v, and slices along one axis: take, index_add,
 // embedding. Indices that are repeated add in gradients; the last of repeated writes stays.
 #include "engine/ops/index.h"
 
@@ -419,9 +419,10 @@ static const td_op index_add = {
     .workspace = index_add_workspace,
     .vjp = index_add_vjp,
     .saves = TD_SAVES_IN1,
-    .doc = "x with the slices of source added at the indices along axis, in their order; repeated ones add up. PyTorch's "
-           "order, index_add(x, axis, index, source), is understood.\n"
-           "Gradient: for x the cotangent, for source the cotangent's slices at the indices.",
+    .doc =
+        "x with the slices of source added at the indices along axis, in their order; repeated ones add up. PyTorch's "
+        "order, index_add(x, axis, index, source), is understood.\n"
+        "Gradient: for x the cotangent, for source the cotangent's slices at the indices.",
     .example = "index_add(zeros(3), [0, 2, 0], tensor([1., 2., 3.])).tolist()  # [4.0, 0.0, 2.0]",
     .samples = TD_SAMPLES{{"4,3; 5; 5,3", NULL, -3, 2, "float64; int64; float64"},
                           {"2,4; 3; -", "axis=1", -3, 2, "float64; int64; float64"},
@@ -446,8 +447,8 @@ static int embedding_infer(td_infer *infer) {
   out->dtype = weight->dtype;
   int64_t padding = infer->args[0].i, rows = weight->shape[0];
   row = infer->args[0].given && (padding < -rows || padding >= rows);
-  return row ? td_infer_fail(infer, TD_ERROR_INDEX, "padding_idx %lld is out of range for %lld rows", (long long)padding,
-                             (long long)rows)
+  return row ? td_infer_fail(infer, TD_ERROR_INDEX, "padding_idx %lld is out of range for %lld rows",
+                             (long long)padding, (long long)rows)
              : TD_OK;
 }
 

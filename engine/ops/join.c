@@ -91,8 +91,8 @@ static int join_infer(td_infer *infer) {
   memcpy(out->shape, in.shape, sizeof out->shape);
   for (int i = 1; i < infer->in_count && !code; i++) {
     if (keeps && infer->in[i].rank != infer->in[0].rank)
-      return td_infer_fail(infer, TD_ERROR_SHAPE, "ranks differ: tensor 0 has %d, tensor %d has %d", infer->in[0].rank, i,
-                           infer->in[i].rank);
+      return td_infer_fail(infer, TD_ERROR_SHAPE, "ranks differ: tensor 0 has %d, tensor %d has %d", infer->in[0].rank,
+                           i, infer->in[i].rank);
     raised_meta(infer, axis, i, &in);
     code = add_input(infer, i, axis, &in);
   }

@@ -1,5 +1,5 @@
-// Frames around a tensor. An axis of the result is a line of positions of x (edge, reflect, symmetric, wrap), or x between
-// values that are constant or computed from x's line (linear_ramp, mean, maximum, minimum).
+// Frames around a tensor. An axis of the result is a line of positions of x (edge, reflect, symmetric, wrap), or x
+// between values that are constant or computed from x's line (linear_ramp, mean, maximum, minimum).
 #include <string.h>
 
 #include "engine/ops/families.h"
@@ -18,7 +18,8 @@ static enum mode mode_of(const td_arg *args) { // replicate and circular are PyT
 // ---- pairs: a number, (before, after), or one such pair for each axis ----
 
 static void pair_of(const td_tensor *pairs, int axis, int64_t *before, int64_t *after) {
-  int64_t row = pairs->rank == 2 && pairs->shape[0] > 1 ? axis : 0, columns = pairs->rank ? pairs->shape[pairs->rank - 1] : 1;
+  int64_t row = pairs->rank == 2 && pairs->shape[0] > 1 ? axis : 0,
+          columns = pairs->rank ? pairs->shape[pairs->rank - 1] : 1;
   *before = td_tensor_get_int(pairs, row * columns);
   *after = td_tensor_get_int(pairs, row * columns + (columns > 1 ? 1 : 0));
 }
@@ -36,7 +37,8 @@ static int check_pairs(td_infer *infer) {
     return td_infer_fail(infer, TD_ERROR_DTYPE, "pairs must be integers, not %s", td_dtype_name(pairs->dtype));
   if (pairs_fit(pairs, in->rank))
     return infer->tensors ? TD_OK : td_infer_fail(infer, TD_ERROR_VALUE, "the shape of the result depends on values");
-  int code = td_infer_fail(infer, TD_ERROR_SHAPE, "pairs must be one (before, after), or one for each of %d axes", in->rank);
+  int code =
+      td_infer_fail(infer, TD_ERROR_SHAPE, "pairs must be one (before, after), or one for each of %d axes", in->rank);
   td_error_hint(infer->context, "as in NumPy: pad(x, ((1, 1), (2, 2))); PyTorch's flat list begins at the last axis");
   return code;
 }
@@ -64,8 +66,8 @@ static int pad_infer(td_infer *infer) {
     code = check_line(infer, i, before, after);
   }
   if (!code && (mode == MEAN || mode == LINEAR_RAMP) && !td_dtype_is_float(infer->in[0].dtype))
-    code = td_infer_fail(infer, TD_ERROR_DTYPE, "mode \"%s\" needs a floating dtype, not %s", mode_names[infer->args[0].i],
-                         td_dtype_name(infer->in[0].dtype));
+    code = td_infer_fail(infer, TD_ERROR_DTYPE, "mode \"%s\" needs a floating dtype, not %s",
+                         mode_names[infer->args[0].i], td_dtype_name(infer->in[0].dtype));
   return code;
 }
 
@@ -78,7 +80,8 @@ static int64_t view_int(const td_view *v, int64_t at) {
 
 static int64_t before_of(const td_call *call, int axis) {
   const td_view *pairs = &call->in[1];
-  int64_t row = pairs->rank == 2 && pairs->shape[0] > 1 ? axis : 0, columns = pairs->rank ? pairs->shape[pairs->rank - 1] : 1;
+  int64_t row = pairs->rank == 2 && pairs->shape[0] > 1 ? axis : 0,
+          columns = pairs->rank ? pairs->shape[pairs->rank - 1] : 1;
   return view_int(pairs, row * columns);
 }
 
@@ -110,30 +113,32 @@ static void copy_lines(void *argument, int64_t first, int64_t last) { // lines: 
     for (int64_t i = 0; i < p->total; i++) {
       if (i == p->before) i += p->length;
       if (i >= p->total) break;
-      memcpy(out + i * p->run, out + (p->before + position(p->mode, i - p->before, p->length)) * p->run, (size_t)p->run);
+      memcpy(out + i * p->run, out + (p->before + position(p->mode, i - p->before, p->length)) * p->run,
+             (size_t)p->run);
     }
   }
 }
 
 // ---- computed values ----
 
-#define FILL_COLUMN(T)                                                                               \
-  do {                                                                                               \
-    T *x = (T *)out;                                                                                 \
-    T value = x[p->before * step];                                                                   \
-    double sum = 0;                                                                                  \
-    for (int64_t i = p->before; i < p->before + p->length; i++) {                                    \
-      T v = x[i * step];                                                                             \
-      sum += (double)v;                                                                              \
+#define FILL_COLUMN(T)                                                                                             \
+  do {                                                                                                             \
+    T *x = (T *)out;                                                                                               \
+    T value = x[p->before * step];                                                                                 \
+    double sum = 0;                                                                                                \
+    for (int64_t i = p->before; i < p->before + p->length; i++) {                                                  \
+      T v = x[i * step];                                                                                           \
+      sum += (double)v;                                                                                            \
       if (p->mode == MAXIMUM_OF ? v > value || v != v : p->mode == MINIMUM_OF && (v < value || v != v)) value = v; \
-    }                                                                                                \
-    if (p->mode == MEAN) value = (T)(sum / (double)p->length);                                       \
-    T low = x[p->before * step], high = x[(p->before + p->length - 1) * step];                       \
-    for (int64_t i = 0; i < p->before; i++)                                                          \
-      x[i * step] = p->mode == LINEAR_RAMP ? (T)(p->end + ((double)low - p->end) * (double)i / (double)p->before) : value; \
-    for (int64_t i = 0; i < after; i++)                                                              \
-      x[(p->total - 1 - i) * step] =                                                                 \
-          p->mode == LINEAR_RAMP ? (T)(p->end + ((double)high - p->end) * (double)i / (double)after) : value; \
+    }                                                                                                              \
+    if (p->mode == MEAN) value = (T)(sum / (double)p->length);                                                     \
+    T low = x[p->before * step], high = x[(p->before + p->length - 1) * step];                                     \
+    for (int64_t i = 0; i < p->before; i++)                                                                        \
+      x[i * step] =                                                                                                \
+          p->mode == LINEAR_RAMP ? (T)(p->end + ((double)low - p->end) * (double)i / (double)p->before) : value;   \
+    for (int64_t i = 0; i < after; i++)                                                                            \
+      x[(p->total - 1 - i) * step] =                                                                               \
+          p->mode == LINEAR_RAMP ? (T)(p->end + ((double)high - p->end) * (double)i / (double)after) : value;      \
   } while (0)
 
 static void compute_lines(void *argument, int64_t first, int64_t last) { // lines: those of all other axes
@@ -163,7 +168,8 @@ static int pad_kernel(const td_call *call) {
   else if (!is_copied(p.mode)) memset(out->data, 0, (size_t)(out->size * p.bytes));
   for (int i = 0; i < out->rank; i++) offset += before_of(call, i) * out->strides[i];
   if (in->size)
-    td_elements_move(pool, out->data + offset * p.bytes, out->strides, in->data, in->strides, p.bytes, in->rank, in->shape);
+    td_elements_move(pool, out->data + offset * p.bytes, out->strides, in->data, in->strides, p.bytes, in->rank,
+                     in->shape);
   if (p.mode == CONSTANT || !out->size) return TD_OK;
   for (int axis = 0; axis < out->rank; axis++) {
     p.before = before_of(call, axis);
@@ -172,7 +178,8 @@ static int pad_kernel(const td_call *call) {
     p.run = out->strides[axis] * p.bytes;
     if (p.total == p.length) continue;
     int64_t lines = out->size / p.total;
-    if (is_copied(p.mode)) td_ranges_run(pool, lines / out->strides[axis], p.total * out->strides[axis], copy_lines, &p);
+    if (is_copied(p.mode))
+      td_ranges_run(pool, lines / out->strides[axis], p.total * out->strides[axis], copy_lines, &p);
     else td_ranges_run(pool, lines, p.total, compute_lines, &p);
   }
   return TD_OK;
@@ -281,11 +288,13 @@ static const td_op pad = {
     .kernel = pad_kernel,
     .vjp = pad_vjp,
     .saves = TD_SAVES_IN1 | TD_SAVES_OUTPUT,
-    .doc = "x with a frame. pairs, as in NumPy: one number or one (before, after) for all axes, or a pair for each axis.\n"
-           "mode: \"constant\" (value), \"edge\" (PyTorch: \"replicate\"), \"reflect\" (the edge stands once), \"symmetric\" "
-           "(it stands twice), \"wrap\" (PyTorch: \"circular\"), \"linear_ramp\" (from the edge to value), \"mean\", "
-           "\"maximum\", \"minimum\" (of each line).\n"
-           "Gradient: the cotangent, added up at the elements that were repeated; those that tie share it.",
+    .doc =
+        "x with a frame. pairs, as in NumPy: one number or one (before, after) for all axes, or a pair for each axis.\n"
+        "mode: \"constant\" (value), \"edge\" (PyTorch: \"replicate\"), \"reflect\" (the edge stands once), "
+        "\"symmetric\" "
+        "(it stands twice), \"wrap\" (PyTorch: \"circular\"), \"linear_ramp\" (from the edge to value), \"mean\", "
+        "\"maximum\", \"minimum\" (of each line).\n"
+        "Gradient: the cotangent, added up at the elements that were repeated; those that tie share it.",
     .example = "pad(tensor([1, 2, 3]), (1, 2), mode=\"reflect\").tolist()  # [2, 1, 2, 3, 2, 1]",
     .samples = TD_SAMPLES{{"2,3; 2,2", NULL, 0, 2, "float64; int64"},
                           {"4; -", "value=7.5", 1, 2, "float64; int64"},

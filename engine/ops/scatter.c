@@ -1,5 +1,5 @@
-// Element by element along an axis: gather reads x where an index says, scatter writes there. The index has x's rank; in
-// the forms named ..._along_axis, NumPy's, it is broadcast to x along the other axes.
+// Element by element along an axis: gather reads x where an index says, scatter writes there. The index has x's rank;
+// in the forms named ..._along_axis, NumPy's, it is broadcast to x along the other axes.
 #include <string.h>
 
 #include "engine/ops/batch.h"
@@ -91,7 +91,8 @@ static int gather_kernel(const td_call *call) {
 
 static int64_t out_offsets(const td_call *call) { return call->out[0].size * (int64_t)sizeof(int64_t); }
 
-static td_tensor *gather_back(td_scope *s, td_tensor *c, td_tensor *index, int64_t axis, int rank, const int64_t *shape);
+static td_tensor *gather_back(td_scope *s, td_tensor *c, td_tensor *index, int64_t axis, int rank,
+                              const int64_t *shape);
 
 static int gather_vjp(td_rule *rule) {
   const td_meta *x = &rule->in_meta[0];
@@ -256,9 +257,12 @@ static td_tensor *gather_back(td_scope *s, td_tensor *c, td_tensor *index, int64
   return td_scope_apply(s, &gather_adjoint, args, 2, c, index);
 }
 
-td_tensor *td_gather(td_scope *s, td_tensor *x, td_tensor *index, int64_t axis) { return gather_with(s, x, index, axis); }
+td_tensor *td_gather(td_scope *s, td_tensor *x, td_tensor *index, int64_t axis) {
+  return gather_with(s, x, index, axis);
+}
 
-td_tensor *td_gather_adjoint(td_scope *s, td_tensor *c, td_tensor *index, int64_t axis, int rank, const int64_t *shape) {
+td_tensor *td_gather_adjoint(td_scope *s, td_tensor *c, td_tensor *index, int64_t axis, int rank,
+                             const int64_t *shape) {
   return gather_back(s, c, index, axis, rank, shape);
 }
 
@@ -272,7 +276,8 @@ static const struct {
              {"max", TD_SCATTER_MAXIMUM},  {"min", TD_SCATTER_MINIMUM},  {"sum", TD_SCATTER_ADD},
              {"prod", TD_SCATTER_MULTIPLY}, {"multiply", TD_SCATTER_MULTIPLY}, {"amax", TD_SCATTER_MAXIMUM},
              {"amin", TD_SCATTER_MINIMUM}};
-static const char *const mode_names[] = {"set", "add", "mul", "max", "min", "sum", "prod", "multiply", "amax", "amin", NULL};
+static const char *const mode_names[] = {"set",  "add",      "mul",  "max",  "min", "sum",
+                                         "prod", "multiply", "amax", "amin", NULL};
 enum { MODE_SET, MODE_ADD };
 
 static const td_op scatter, scatter_add, put_along_axis;
@@ -435,12 +440,13 @@ static const td_op scatter = {
     .workspace = scatter_workspace,
     .vjp = scatter_vjp,
     .saves = TD_SAVES_INPUTS | TD_SAVES_OUTPUT,
-    .doc = "x with source written to the places that gather reads: for axis 1 out[i, index[i, j]] = source[i, j]. source "
-           "broadcasts to index's shape and takes x's dtype. mode says what happens to the element there: \"set\" (of "
-           "repeated places the last one stays), \"add\", \"mul\", \"max\" or \"min\", in the order of the indices; "
-           "PyTorch's words \"sum\", \"prod\", \"amax\" and \"amin\" and its order scatter(x, axis, index, source) are "
-           "understood.\n"
-           "Gradient: of what was overwritten 0; of \"max\" and \"min\" those that tie share it.",
+    .doc =
+        "x with source written to the places that gather reads: for axis 1 out[i, index[i, j]] = source[i, j]. source "
+        "broadcasts to index's shape and takes x's dtype. mode says what happens to the element there: \"set\" (of "
+        "repeated places the last one stays), \"add\", \"mul\", \"max\" or \"min\", in the order of the indices; "
+        "PyTorch's words \"sum\", \"prod\", \"amax\" and \"amin\" and its order scatter(x, axis, index, source) are "
+        "understood.\n"
+        "Gradient: of what was overwritten 0; of \"max\" and \"min\" those that tie share it.",
     .example = "scatter(zeros(3), [2, 0], tensor([5., 6.]), axis=0).tolist()  # [6.0, 0.0, 5.0]",
     .samples = TD_SAMPLES{{"3,4; 3,2; 3,2", "axis=1", -3, 2, "float64; int64; float64"},
                           {"4,3; 5,2; -", "axis=0", -3, 2, "float64; int64; float64"},
@@ -464,8 +470,9 @@ static const td_op scatter_add = {
     .workspace = scatter_workspace,
     .vjp = scatter_vjp,
     .saves = TD_SAVES_IN1,
-    .doc = "x with source added at the places that gather reads, in the order of the indices: scatter with mode=\"add\".\n"
-           "Gradient: for x the cotangent, for source the cotangent, gathered.",
+    .doc =
+        "x with source added at the places that gather reads, in the order of the indices: scatter with mode=\"add\".\n"
+        "Gradient: for x the cotangent, for source the cotangent, gathered.",
     .example = "scatter_add(zeros(3), [2, 0, 2], tensor([1., 2., 3.]), axis=0).tolist()  # [2.0, 0.0, 4.0]",
     .samples = TD_SAMPLES{{"3,4; 3,6; 3,6", "axis=1", -3, 2, "float64; int64; float64"}, TD_SAMPLES_END},
 };
@@ -482,9 +489,10 @@ static const td_op put_along_axis = {
     .workspace = scatter_workspace,
     .vjp = scatter_vjp,
     .saves = TD_SAVES_IN1,
-    .doc = "x with source written to the places that take_along_axis reads: scatter with the index broadcast to x along "
-           "the other axes. Tensors are values, so the result is a new one.\n"
-           "Gradient: of what was overwritten 0.",
+    .doc =
+        "x with source written to the places that take_along_axis reads: scatter with the index broadcast to x along "
+        "the other axes. Tensors are values, so the result is a new one.\n"
+        "Gradient: of what was overwritten 0.",
     .example = "put_along_axis(zeros((2, 2)), tensor([[1], [0]]), 5., axis=1).tolist()  # [[0.0, 5.0], [5.0, 0.0]]",
     .samples = TD_SAMPLES{{"3,4; 3,2; 3,2", "axis=1", -3, 2, "float64; int64; float64"},
                           {"3,4; 1,2; -", "axis=1", -3, 2, "float64; int64; float64"},

@@ -207,8 +207,8 @@ static void value_runs(const td_gather_plan *plan, const td_view *x, const td_vi
   *step = 0;
 }
 
-int64_t td_scatter_at_bytes(const td_pool *pool, const td_view *x, const td_view *value, const td_view *index, int count,
-                            const td_arg *axes) {
+int64_t td_scatter_at_bytes(const td_pool *pool, const td_view *x, const td_view *value, const td_view *index,
+                            int count, const td_arg *axes) {
   td_view values;
   td_gather_plan plan;
   int64_t step, runs, size = 1;

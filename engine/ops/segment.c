@@ -14,7 +14,8 @@ static int numbers_count(td_infer *infer, int ids, const td_arg *given, int64_t 
     return td_infer_fail(infer, TD_ERROR_VALUE, "n is negative: %lld", (long long)given->i);
   *n = given->i;
   if (given->given && given->i >= 0) return TD_OK;
-  if (!infer->tensors) return td_infer_fail(infer, TD_ERROR_VALUE, "without n the shape of the result depends on values");
+  if (!infer->tensors)
+    return td_infer_fail(infer, TD_ERROR_VALUE, "without n the shape of the result depends on values");
   const td_tensor *t = infer->tensors[ids];
   *n = 0;
   for (int64_t i = 0; i < t->size; i++) {
@@ -68,8 +69,9 @@ static const td_op one_hot = {
     .kernel = one_hot_kernel,
     .workspace = one_hot_workspace,
     .no_gradient = "integer input",
-    .doc = "Rows of n zeros with a 1 at each index: [..., n]. An index outside 0 to n - 1 is an error. Without n, or with "
-           "PyTorch's -1, n is the largest index + 1.",
+    .doc =
+        "Rows of n zeros with a 1 at each index: [..., n]. An index outside 0 to n - 1 is an error. Without n, or with "
+        "PyTorch's -1, n is the largest index + 1.",
     .example = "one_hot([2, 0], 3).tolist()  # [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]",
     .samples = TD_SAMPLES{{"4", "n=3", 0, 2, "int64"},
                           {"2,2", "n=3, dtype=int64", 0, 2, "uint8"},
@@ -255,24 +257,24 @@ static const td_op segment_mean = {
     .samples = SEGMENT_SAMPLES,
 };
 
-#define SEGMENT_EXTREME(NAME, LONG, WORD, EMPTY, EXAMPLE)                                                       \
-  static const td_op NAME = {                                                                                  \
-      .name = #NAME,                                                                                           \
-      .alias = TD_ALIAS(LONG),                                                                                 \
-      .params = SEGMENT_PARAMS,                                                                                \
-      .kind = TD_KIND_INDEX,                                                                                   \
-      .infer = segment_infer,                                                                                  \
-      .kernel = NAME##_kernel,                                                                                 \
-      .workspace = combine_bytes,                                                                              \
-      .vjp = segment_extreme_vjp,                                                                              \
-      .saves = TD_SAVES_INPUTS | TD_SAVES_OUTPUT,                                                              \
-      .doc = WORD " of the rows of source that have one number in ids" SEGMENT_WORDS EMPTY                     \
-                  " for a number that is not there, an integer dtype's limit.\n"                               \
+#define SEGMENT_EXTREME(NAME, LONG, WORD, EMPTY, EXAMPLE)                                                         \
+  static const td_op NAME = {                                                                                     \
+      .name = #NAME,                                                                                              \
+      .alias = TD_ALIAS(LONG),                                                                                    \
+      .params = SEGMENT_PARAMS,                                                                                   \
+      .kind = TD_KIND_INDEX,                                                                                      \
+      .infer = segment_infer,                                                                                     \
+      .kernel = NAME##_kernel,                                                                                    \
+      .workspace = combine_bytes,                                                                                 \
+      .vjp = segment_extreme_vjp,                                                                                 \
+      .saves = TD_SAVES_INPUTS | TD_SAVES_OUTPUT,                                                                 \
+      .doc = WORD " of the rows of source that have one number in ids" SEGMENT_WORDS EMPTY                        \
+                  " for a number that is not there, an integer dtype's limit.\n"                                  \
                   "Gradient: the cotangent's row of each number for the element found; those that tie share it.", \
-      .example = EXAMPLE,                                                                                      \
-      .samples = TD_SAMPLES{{"8; 8", "n=3", 0, 2, "float64; int64"},                                         \
-                            {"3,3,2; 3,3", NULL, 0, 2, "float64; int32"},                                    \
-                            TD_SAMPLES_END},                                                                              \
+      .example = EXAMPLE,                                                                                         \
+      .samples = TD_SAMPLES{{"8; 8", "n=3", 0, 2, "float64; int64"},                                              \
+                            {"3,3,2; 3,3", NULL, 0, 2, "float64; int32"},                                         \
+                            TD_SAMPLES_END},                                                                      \
   };
 SEGMENT_EXTREME(segment_max, "unsorted_segment_max", "Largest", "-inf",
                 "segment_max(tensor([1., 2., 3.]), [0, 1, 0], 2).tolist()  # [3.0, 2.0]")

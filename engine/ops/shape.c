@@ -1,4 +1,5 @@
-// Views: the same elements in the same order under another shape. Only a reshape of elements that lie apart makes a copy.
+// Views: the same elements in the same order under another shape. Only a reshape of elements that lie apart makes a
+// copy.
 #include <string.h>
 
 #include "engine/ops/batch.h"

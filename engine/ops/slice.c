@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "engine/base/memory.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/map.h"
@@ -284,22 +285,33 @@ static int index_update_infer(td_infer *infer) {
   return code;
 }
 
+static int64_t cast_bytes(const td_view *value, uint8_t dtype) {
+  return value->dtype == dtype ? 0 : td_flat_bytes(value, dtype);
+}
+
+// value, cast in space where it has another dtype, broadcast to size.
+static void spread_value(td_pool *pool, const td_view *value, uint8_t dtype, void *space, int rank,
+                         const int64_t *size, td_view *spread) {
+  td_view cast = *value;
+  if (value->dtype != dtype) {
+    cast.data = (char *)td_flat_fill(pool, value, dtype, space);
+    contiguous_strides(cast.rank, cast.shape, cast.strides);
+  }
+  td_view_broadcast(spread, &cast, rank, size);
+}
+
 static int index_update_kernel(const td_call *call) {
-  const td_view *x = &call->in[0], *value = &call->in[1], *out = &call->out[0];
+  const td_view *x = &call->in[0], *out = &call->out[0];
   block b = block_of(call->args);
+  td_view spread;
   int bytes = td_dtype_bytes(out->dtype);
-  td_flat flat;
-  int code = td_flat_open(call, value, out->dtype, &flat);
-  if (code) return code;
-  td_view dense = *value, spread;
-  dense.data = (char *)flat.data;
-  contiguous_strides(dense.rank, dense.shape, dense.strides);
-  td_view_broadcast(&spread, &dense, out->rank, b.size);
+  spread_value(call->context->pool, &call->in[1], out->dtype, call->workspace, out->rank, b.size, &spread);
   td_elements_copy(call->context->pool, out->data, x->data, bytes, x->rank, x->shape, x->strides);
   block_fill(out->data, bytes, out->rank, out->shape, &b, spread.data, spread.strides);
-  td_flat_close(&flat);
   return TD_OK;
 }
+
+static int64_t index_update_workspace(const td_call *call) { return cast_bytes(&call->in[1], call->out[0].dtype); }
 
 static td_tensor *update_with(td_scope *s, td_tensor *x, td_tensor *value, const td_arg *args);
 
@@ -315,10 +327,11 @@ static const td_op index_update = {
     .name = "index_update",
     .params = {TD_X, TD_TENSOR_PARAM("value"), BLOCK_PARAMS},
     .kind = TD_KIND_INDEX,
-    .flags = TD_HIDDEN | TD_HALF,
+    .flags = TD_LINEAR | TD_HIDDEN | TD_HALF,
     .infer = index_update_infer,
     .batch = block_batch,
     .kernel = index_update_kernel,
+    .workspace = index_update_workspace,
     .vjp = index_update_vjp,
     .doc = "x with the elements that slice reads replaced by value, which broadcasts and takes x's dtype: x[a:b:c] = "
            "value.\n"
@@ -348,21 +361,16 @@ int td_index_update_in_place(td_context *context, td_tensor *x, const td_tensor 
     td_text_clear(&text);
     return TD_ERROR_SHAPE;
   }
-  td_call call;
-  call.context = context;
-  call.op = &index_update;
   td_view from, spread;
-  td_flat flat;
   td_view_of(&from, value);
-  int code = td_flat_open(&call, &from, x->dtype, &flat);
-  if (code) return code;
-  from.data = (char *)flat.data;
-  contiguous_strides(from.rank, from.shape, from.strides);
-  td_view_broadcast(&spread, &from, x->rank, size);
-  int64_t to[TD_RANK_MAX] = {0}, offset = block_strides(&b, x->rank, x->shape, x->strides, to);
+  int64_t space = cast_bytes(&from, x->dtype), to[TD_RANK_MAX] = {0};
+  void *cast = space ? td_memory_new((size_t)space) : NULL;
+  if (space && !cast) return td_error_memory(context, "index_update", space);
+  spread_value(context->pool, &from, x->dtype, cast, x->rank, size, &spread);
+  int64_t offset = block_strides(&b, x->rank, x->shape, x->strides, to);
   int bytes = td_dtype_bytes(x->dtype);
   td_elements_place(x->data + offset * bytes, to, spread.data, spread.strides, bytes, x->rank, size);
-  td_flat_close(&flat);
+  td_memory_free(cast);
   return TD_OK;
 }
 

@@ -77,7 +77,8 @@ static int check_sizes(td_infer *infer, const td_meta *sizes) {
 }
 
 static int split_evenly(td_infer *infer, int axis, int64_t size, int64_t part) {
-  if (part <= 0) return td_infer_fail(infer, TD_ERROR_VALUE, "size of the parts must be positive, not %lld", (long long)part);
+  if (part <= 0)
+    return td_infer_fail(infer, TD_ERROR_VALUE, "size of the parts must be positive, not %lld", (long long)part);
   int64_t count = size ? (size - 1) / part + 1 : 1;
   int code = check_count(infer, count);
   for (int64_t k = 0; k < count && !code; k++) add_part(infer, axis, size - k * part < part ? size - k * part : part);
@@ -94,7 +95,8 @@ static int split_infer(td_infer *infer) {
   code = check_count(infer, sizes->size);
   for (int64_t k = 0; k < sizes->size && !code; k++) {
     int64_t part = td_tensor_get_int(sizes, k);
-    if (part < 0) return td_infer_fail(infer, TD_ERROR_VALUE, "size %lld is negative: %lld", (long long)k, (long long)part);
+    if (part < 0)
+      return td_infer_fail(infer, TD_ERROR_VALUE, "size %lld is negative: %lld", (long long)k, (long long)part);
     if (__builtin_add_overflow(sum, part, &sum)) sum = INT64_MAX;
     add_part(infer, axis, part);
   }
@@ -119,10 +121,11 @@ static const td_op split = {
     .view = split_view,
     .vjp = split_vjp,
     .saves = TD_SAVES_IN1,
-    .doc = "x cut along axis, as in PyTorch: into parts of one size, the last of which may be smaller, or into parts of "
-           "the sizes of a list. A tuple of views.\n"
-           "Gradient: the parts' cotangents behind each other, zeros for those that were not used.\n"
-           "chunk and array_split take the number of parts, as NumPy's split does.",
+    .doc =
+        "x cut along axis, as in PyTorch: into parts of one size, the last of which may be smaller, or into parts of "
+        "the sizes of a list. A tuple of views.\n"
+        "Gradient: the parts' cotangents behind each other, zeros for those that were not used.\n"
+        "chunk and array_split take the number of parts, as NumPy's split does.",
     .example = "[part.tolist() for part in split(arange(5), 2)]  # [[0, 1], [2, 3], [4]]",
     .samples = TD_SAMPLES{{"5,2; -", NULL, 1.6, 2.4, "float64; int64"},
                           {"2,6; 3", "axis=-1", 1.6, 2.4, "float64; int64"},
@@ -177,7 +180,8 @@ static int array_split_infer(td_infer *infer) {
     for (int64_t k = 0; k < sections->size && !code; k++) {
       int64_t to = cut_at(td_tensor_get_int(sections, k), size);
       if (to < from)
-        return td_infer_fail(infer, TD_ERROR_VALUE, "cuts must ascend: %lld comes after %lld", (long long)to, (long long)from);
+        return td_infer_fail(infer, TD_ERROR_VALUE, "cuts must ascend: %lld comes after %lld", (long long)to,
+                             (long long)from);
       add_part(infer, axis, to - from);
       from = to;
     }
@@ -207,9 +211,10 @@ static const td_op array_split = {
     .view = array_split_view,
     .vjp = array_split_vjp,
     .saves = TD_SAVES_IN1,
-    .doc = "x cut along axis into a number of parts whose sizes differ by at most one, the larger ones first, or at the "
-           "places of an ascending list. A tuple of views.\n"
-           "Gradient: the parts' cotangents behind each other, zeros for those that were not used.",
+    .doc =
+        "x cut along axis into a number of parts whose sizes differ by at most one, the larger ones first, or at the "
+        "places of an ascending list. A tuple of views.\n"
+        "Gradient: the parts' cotangents behind each other, zeros for those that were not used.",
     .example = "[part.tolist() for part in array_split(arange(5), 3)]  # [[0, 1], [2, 3], [4]]",
     .samples = TD_SAMPLES{{"5,2; -", NULL, 1.6, 2.4, "float64; int64"},
                           {"2,6; 2", "axis=-1", 2.6, 3.4, "float64; int64"},
@@ -331,7 +336,8 @@ static int meshgrid_infer(td_infer *infer) {
                          TD_RANK_MAX);
   for (int k = 0; k < infer->in_count; k++) {
     if (infer->in[k].rank > 1)
-      return td_infer_fail(infer, TD_ERROR_SHAPE, "needs tensors of rank 1, tensor %d has rank %d", k, infer->in[k].rank);
+      return td_infer_fail(infer, TD_ERROR_SHAPE, "needs tensors of rank 1, tensor %d has rank %d", k,
+                           infer->in[k].rank);
     grid.shape[grid_axis(infer->args, infer->in_count, k)] = infer->in[k].rank ? infer->in[k].shape[0] : 1;
   }
   infer->out_count = infer->in_count;
@@ -366,18 +372,21 @@ static int meshgrid_vjp(td_rule *rule) {
 
 static const td_op meshgrid = {
     .name = "meshgrid",
-    .params = {{.name = "tensors", .kind = TD_PARAM_TENSORS_SPREAD},
-               {.name = "indexing", .kind = TD_PARAM_CHOICE, .fallback = TD_INT_DEFAULT(MESHGRID_XY), .choices = indexings}},
+    .params =
+        {{.name = "tensors", .kind = TD_PARAM_TENSORS_SPREAD},
+         {.name = "indexing", .kind = TD_PARAM_CHOICE, .fallback = TD_INT_DEFAULT(MESHGRID_XY), .choices = indexings}},
     .kind = TD_KIND_VIEW,
     .flags = TD_LINEAR,
     .outputs = TD_MANY,
     .infer = meshgrid_infer,
     .view = meshgrid_view,
     .vjp = meshgrid_vjp,
-    .doc = "The coordinates of a grid: tensor k repeated along the axes of the others. With indexing=\"ij\" tensor k runs "
-           "along axis k; with \"xy\", the default of NumPy, TensorFlow and JAX, the first runs along axis 1 and the second "
-           "along axis 0. PyTorch's default is \"ij\". A tuple of views.\n"
-           "Gradient: each cotangent, summed over the other axes.",
+    .doc =
+        "The coordinates of a grid: tensor k repeated along the axes of the others. With indexing=\"ij\" tensor k runs "
+        "along axis k; with \"xy\", the default of NumPy, TensorFlow and JAX, the first runs along axis 1 and the "
+        "second "
+        "along axis 0. PyTorch's default is \"ij\". A tuple of views.\n"
+        "Gradient: each cotangent, summed over the other axes.",
     .example = "[t.tolist() for t in meshgrid([1, 2], [3, 4])]  # [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]",
     .samples = TD_SAMPLES{{"3; 2", NULL, -2, 2, NULL},
                           {"3; 2; 4", "indexing=\"ij\"", -2, 2, NULL},

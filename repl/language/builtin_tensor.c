@@ -58,32 +58,6 @@ static td_value builtin_variable(td_interpreter *I, td_value self, td_value *arg
   return td_variable_box(I, variable);
 }
 
-static td_value like(td_interpreter *I, td_value *arguments, const char *op) {
-  td_tensor *t = td_to_tensor(I, arguments[0], -1);
-  if (!t) return TD_NIL;
-  td_value result = TD_NIL;
-  uint8_t dtype = t->dtype;
-  if (!given(arguments[1]) || dtype_argument(I, arguments[1], &dtype)) {
-    td_value values[2] = {td_shape_to_tuple(I, t->rank, t->shape), td_dtype_box(I, dtype)};
-    td_arguments call = {.count = 2, .values = values};
-    if (!td_is_nil(values[0]) && !td_is_nil(values[1])) result = td_op_call(I, td_op_find(op), TD_NIL, &call);
-    td_unref(values[0]);
-    td_unref(values[1]);
-  }
-  td_tensor_unref(t);
-  return result;
-}
-
-static td_value builtin_zeros_like(td_interpreter *I, td_value self, td_value *arguments) {
-  (void)self;
-  return like(I, arguments, "zeros");
-}
-
-static td_value builtin_ones_like(td_interpreter *I, td_value self, td_value *arguments) {
-  (void)self;
-  return like(I, arguments, "ones");
-}
-
 // randn(2, 3) and rand(2, 3): *shape is one tuple of ints, or the ints themselves.
 static td_value random_of(td_interpreter *I, td_value *arguments, const char *op) {
   td_value shape = arguments[0];
@@ -165,10 +139,6 @@ const td_method td_tensor_builtins[] = {
     {"Variable", "(value, dtype=None, name=None, trainable=True, requires_grad=False)", builtin_variable,
      "State that can be assigned: a named tensor of fixed shape and dtype, watched by tapes when it is read.\n>>> "
      "Variable([1., 2.], name=\"w\")"},
-    {"zeros_like", "(x, dtype=None)", builtin_zeros_like,
-     "Zeros of x's shape and dtype.\n>>> zeros_like(tensor([1., 2.]))"},
-    {"ones_like", "(x, dtype=None)", builtin_ones_like,
-     "Ones of x's shape and dtype.\n>>> ones_like(tensor([1., 2.]))"},
     {"randn", "(*shape)", builtin_randn,
      "random_normal with the sizes as arguments: numbers of mean 0 and deviation 1.\n>>> randn(2, 3).shape"},
     {"rand", "(*shape)", builtin_rand,

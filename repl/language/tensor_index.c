@@ -339,7 +339,8 @@ static td_tensor *read_indices(const selection *s, td_tensor *x) { // takes over
 // x[mask] and x[mask] = number for a mask of x's shape need no coordinates. The mask, borrowed; NULL: another key.
 static td_tensor *whole_mask(const td_tensor *x, td_value key) {
   td_tensor *mask = td_is(key, &td_tensor_type) ? td_unbox_tensor(key) : NULL;
-  bool whole = mask && mask->dtype == TD_BOOL && mask->rank && td_shape_equal(mask->rank, mask->shape, x->rank, x->shape);
+  bool whole =
+      mask && mask->dtype == TD_BOOL && mask->rank && td_shape_equal(mask->rank, mask->shape, x->rank, x->shape);
   return whole ? mask : NULL;
 }
 
@@ -409,7 +410,8 @@ static td_tensor *without_leading_ones(const selection *s, td_tensor *value) { /
     int rank = 0;
     for (int i = 0; i < s->advanced; i++) {
       memcpy(before, shape, sizeof before);
-      if (!td_shape_broadcast(rank, before, s->indices[i]->rank, s->indices[i]->shape, &rank, shape, NULL)) return value;
+      if (!td_shape_broadcast(rank, before, s->indices[i]->rank, s->indices[i]->shape, &rank, shape, NULL))
+        return value;
     }
     places.rank = (uint8_t)(s->rank - s->advanced + rank);
   }
@@ -427,7 +429,8 @@ static td_tensor *assign(selection *s, td_value container, td_tensor *value, boo
   bool in_place = may_change_in_place(I, container, value);
   if (s->advanced && in_place) {
     td_tensor *block = read_block(s, x);
-    int code = block ? td_index_put_in_place(I->context, block, value, s->indices, s->advanced, &s->axes) : TD_ERROR_MEMORY;
+    int code =
+        block ? td_index_put_in_place(I->context, block, value, s->indices, s->advanced, &s->axes) : TD_ERROR_MEMORY;
     *done = code == TD_OK;
     if (code == TD_ERROR_INDEX) name_bad_index(s);
     td_tensor_unref(block);

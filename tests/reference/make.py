@@ -578,6 +578,42 @@ def diagonal_adjoint(x, offset=0, axis1=0, axis2=1, shape=None):
     return torch.autograd.grad(diagonal_of(zeros, offset, axis1, axis2), zeros, x, create_graph=True)[0]
 
 
+@op
+def repeat(x, repeats, axis=None):
+    return torch.repeat_interleave(x, repeats.long().reshape(-1), axis)
+
+
+def windows(x, window_shape, axis=None):
+    """torch.Tensor.unfold gives the windows an axis at the end."""
+    rank = x.dim()
+    axes = range(rank) if axis is None else [a % rank for a in axes_of(x, axis)]
+    for a, size in zip(axes, (window_shape,) if isinstance(window_shape, int) else window_shape):
+        x = x.unfold(a, size, 1)
+    return x
+
+
+def im2col(x, kernel_size, dilation=1, padding=0, stride=1):
+    return functional.unfold(x, kernel_size, dilation, padding, stride)
+
+
+def col2im(x, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    return functional.fold(x, output_size, kernel_size, dilation, padding, stride)
+
+
+simple(
+    tile=lambda x, reps: torch.tile(x, (reps,) if isinstance(reps, int) else reps),
+    sliding_window_view=windows,
+    im2col=im2col,
+    col2im=col2im,
+)
+
+
+@op
+def sliding_window_adjoint(x, window_shape, axis=None, shape=None):
+    zeros = torch.zeros(shape, dtype=x.dtype, requires_grad=True)
+    return torch.autograd.grad(windows(zeros, window_shape, axis), zeros, x, create_graph=True)[0]
+
+
 def block(starts, steps, sizes):
     """Indices of a block of a tensor, which broadcast against each other."""
     ranks = len(starts)
@@ -754,6 +790,26 @@ simple(
 def arange(start, stop=None, step=1, dtype=None):
     start, stop = (0, start) if stop is None else (start, stop)
     return made(numpy.arange(start, stop, step), dtype or weak(start, stop, step))
+
+
+simple(
+    full_like=lambda x, value, dtype=None: torch.full_like(x, value, dtype=dtype or x.dtype),
+    zeros_like=lambda x, dtype=None: torch.zeros_like(x, dtype=dtype),
+    ones_like=lambda x, dtype=None: torch.ones_like(x, dtype=dtype),
+    tri=lambda n, m=None, k=0, dtype=torch.float32: made(numpy.tri(n, m, k), dtype),
+    tril_indices=lambda n, k=0, m=None: tuple(made(a, torch.int64) for a in numpy.tril_indices(n, k, m)),
+    triu_indices=lambda n, k=0, m=None: tuple(made(a, torch.int64) for a in numpy.triu_indices(n, k, m)),
+)
+
+
+@op
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=torch.float32):
+    return made(numpy.logspace(start, stop, num, endpoint, base), dtype)
+
+
+@op
+def geomspace(start, stop, num=50, endpoint=True, dtype=torch.float32):
+    return made(numpy.geomspace(start, stop, num, endpoint), dtype)
 
 
 @op
