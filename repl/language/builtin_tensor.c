@@ -197,8 +197,16 @@ static bool register_constants(td_interpreter *I) { // as tensors print them
          td_builtin_define(I, "pi", td_double(M_PI));
 }
 
+static bool register_seed(td_interpreter *I) { // random.seed, as Python and NumPy have it
+  td_str *name = td_str_intern(I, "seed", strlen("seed"));
+  td_module *module = name ? td_module_builtin(I, "random") : NULL;
+  bool ok = module && td_module_set(I, module, "seed", td_ref(td_builtin_find(I, name)));
+  if (name) td_unref(td_from(name));
+  return ok;
+}
+
 bool td_tensors_register(td_interpreter *I) {
-  return register_ops(I) && register_constants(I) && register_dtypes(I) && td_builtin_define_rows(I, td_tensor_builtins) &&
+  return register_ops(I) && register_constants(I) && register_dtypes(I) && td_builtin_define_rows(I, td_tensor_builtins) && register_seed(I) &&
          td_builtin_define_rows(I, td_tape_builtins) && td_builtin_define_rows(I, td_gradient_builtins) &&
          td_builtin_define_rows(I, td_vmap_builtins) && td_builtin_define_rows(I, td_custom_builtins) &&
          td_builtin_define_rows(I, td_check_builtins) &&
