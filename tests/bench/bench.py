@@ -1,7 +1,8 @@
-"""make bench: runs everything below several times, interleaved with its rival where one is installed (python3 itself, PyTorch),
-and prints medians and ratios as a table. Nothing here is asserted: machines are shared and noisy.
+"""make bench: runs everything below several times, interleaved with its rival where one is installed (python3 itself,
+PyTorch), and prints medians and ratios as a table. Nothing here is asserted: machines are shared and noisy.
 
-usage: bench.py TAPEDECK SOURCE BUILD [NAME...]   (names: start scalar add mnist; none: all)"""
+usage: bench.py TAPEDECK SOURCE BUILD [--quick] [NAME...]   (names: start scalar add mnist ops; none: all. Any other word
+asks for the rows of ops whose name contains it. --quick: ops in one short round on one thread, to see them run)"""
 import glob
 import os
 import re
@@ -10,8 +11,13 @@ import subprocess
 import sys
 import time
 
+sys.dont_write_bytecode = True  # the source tree may be read-only, and is shipped whole
+import ops
+import ops_rows
+
 TAPEDECK, SOURCE, BUILD = sys.argv[1:4]
-WANTED = sys.argv[4:]
+QUICK = "--quick" in sys.argv
+WANTED = [word for word in sys.argv[4:] if word != "--quick"]
 HERE = os.path.join(SOURCE, "tests", "bench")
 PYTHON = os.environ.get("PYTHON", sys.executable)
 
@@ -99,6 +105,19 @@ def mnist():
     print()
 
 
-for section in (start, scalar, add, mnist):
-    if not WANTED or section.__name__ in WANTED:
+def race_ops(words):
+    rows = [row for row in ops_rows.ROWS if not words or any(word in row.name for word in words)]
+    if not rows:
+        print(f"no part and no row of ops is called {' or '.join(words)}")
+        return
+    bound = os.path.join(BUILD, "tests", "bench", "bound")
+    ops.race(rows, TAPEDECK, PYTHON if has_torch() else None, bound, QUICK)
+
+
+SECTIONS = {section.__name__: section for section in (start, scalar, add, mnist)}
+for name, section in SECTIONS.items():
+    if not WANTED or name in WANTED:
         section()
+words = [word for word in WANTED if word not in SECTIONS and word != "ops"]
+if not WANTED or "ops" in WANTED or words:
+    race_ops(words)
