@@ -13,10 +13,11 @@
 enum {
   COLUMN_ELEMENTS = 1 << 18, // of a block
   BLOCKS = 16, // at least, where there is enough to do
-  LEAST_COLUMNS = 128, // of a block, where there are so many
+  LEAST_COLUMNS = 128, // of a block, where there are so many, also of deep ones: weights are read for each block
   FEW = 4, // below so many rows lines are summed
   PIECES = 8, // of a sum over images and channels
-  LEAST_ROWS = 64, // of columns in a piece of weights
+  LEAST_PLAIN = 64, // columns of one image from which on they are read as they lie
+  LEAST_ROWS = 144, // of columns in a piece of weights
 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -32,7 +33,7 @@ typedef struct blocks {
 } blocks;
 
 static blocks blocks_of(const td_columns *c, int64_t depth) {
-  int64_t columns = most(COLUMN_ELEMENTS / most(depth, 1), 32), results = most(c->results, 1);
+  int64_t columns = most(COLUMN_ELEMENTS / most(depth, 1), LEAST_COLUMNS), results = most(c->results, 1);
   int64_t share = quotient(c->images * c->groups * results, BLOCKS);
   columns = least(columns, most(share, LEAST_COLUMNS));
   blocks b = {.each = 1, .images = 1, .columns = results};
@@ -344,6 +345,7 @@ typedef struct weight_task {
   int64_t channels, channel_pieces, images, image_pieces; // of a piece; how many there are
   const char *y;
   char *out, *sums; // of the first image piece; of the others
+  bool plain; // x and y are read as they lie, one image at a time
 } weight_task;
 
 static void weight_open(const td_convolution *v, weight_task *t) {
@@ -359,6 +361,8 @@ static void weight_open(const td_convolution *v, weight_task *t) {
   td_columns some = t->c;
   some.images = t->images;
   t->b = blocks_of(&some, t->channels * t->c.taps + t->outputs);
+  t->plain = td_columns_plain(&t->c) && t->c.results >= LEAST_PLAIN;
+  if (t->plain) t->b = (blocks){.count = t->images, .each = 1, .images = 1, .columns = t->c.results};
 }
 
 static int64_t weight_size(const weight_task *t) { return t->c.groups * t->outputs * t->rows; }
@@ -447,7 +451,10 @@ static void weight_block(weight_task *t, const weight_piece *p, int64_t block, c
   job.a = weight_y(t, &part, copy, &job.lda);
   job.c = block ? product : p->out;
   job.ldc = block ? rows : t->rows;
-  td_columns_fill(&t->c, &part, columns);
+  if (t->plain) {
+    job.b = t->c.source + ((part.image * t->c.groups + part.group) * t->c.channels + part.channel) * t->c.plane * bytes;
+    job.ldb = t->c.plane;
+  } else td_columns_fill(&t->c, &part, columns);
   td_gemm_single(t->c.dtype, &job, product + room.product);
   for (int64_t row = 0; row < t->outputs && block; row++)
     add_line(t->c.dtype, p->out + row * t->rows * bytes, product + row * rows * bytes, rows);

@@ -91,38 +91,79 @@ bool td_columns_plain(const td_columns *c) {
 
 // ---- filling ----
 
-// One row: the results of one channel and tap. Lines of the last axis are copied as far as they lie inside.
-#define ROW(T, name)                                                                                               \
-  TD_CLONES static void name##_row(const td_columns *c, const int64_t tap[3], const T *plane, int64_t first,       \
-                                   int64_t count, T *out) {                                                        \
-    const td_tap_axis *d = &c->axes[0], *h = &c->axes[1], *w = &c->axes[2];                                        \
-    int64_t line = first / w->results, within = first % w->results;                                                \
-    int64_t at_d = line / h->results, at_h = line % h->results;                                                    \
-    while (count > 0) {                                                                                            \
-      int64_t n = w->results - within < count ? w->results - within : count, low, high;                            \
-      int64_t in_d = d->origin + tap[0] * d->slope + at_d * d->step;                                               \
-      int64_t in_h = h->origin + tap[1] * h->slope + at_h * h->step;                                               \
-      td_tap_range(w, tap[2], within, n, &low, &high);                                                             \
-      if (in_d < 0 || in_d >= d->source || in_h < 0 || in_h >= h->source) low = high = 0;                          \
-      for (int64_t j = 0; j < low; j++) out[j] = 0;                                                                \
-      if (low < high) {                                                                                            \
-        int64_t step = w->step;                                                                                    \
-        const T *from =                                                                                            \
-            plane + (in_d * h->source + in_h) * w->source + w->origin + tap[2] * w->slope + (within + low) * step; \
-        if (step == 1)                                                                                             \
-          for (int64_t j = low; j < high; j++) out[j] = from[j - low];                                             \
-        else                                                                                                       \
-          for (int64_t j = low; j < high; j++) out[j] = from[(j - low) * step];                                    \
-      }                                                                                                            \
-      for (int64_t j = high; j < n; j++) out[j] = 0;                                                               \
-      out += n;                                                                                                    \
-      count -= n;                                                                                                  \
-      within = 0;                                                                                                  \
-      if (++at_h == h->results) {                                                                                  \
-        at_h = 0;                                                                                                  \
-        at_d++;                                                                                                    \
-      }                                                                                                            \
-    }                                                                                                              \
+static bool reads_inside(const td_columns *c, const int64_t tap[3]) { // all results of a tap
+  int64_t low, high;
+  for (int i = 0; i < 3; i++) {
+    td_tap_range(&c->axes[i], tap[i], 0, c->axes[i].results, &low, &high);
+    if (low > 0 || high < c->axes[i].results) return false;
+  }
+  return true;
+}
+
+// One row: the results of one channel and tap. Zeros first, where some lie outside; then lines of the last axis are
+// copied as far as they lie inside, short ones in two pieces that may overlap.
+#define ROW(T, name)                                                                                                   \
+  static inline __attribute__((always_inline)) void name##_copy(T *restrict out, const T *restrict from, int64_t n) {  \
+    enum { WIDE = 32 / sizeof(T), NARROW = 16 / sizeof(T) };                                                           \
+    int64_t j = 0;                                                                                                     \
+    if (n >= WIDE) {                                                                                                   \
+      for (; j + WIDE <= n; j += WIDE) memcpy(out + j, from + j, WIDE * sizeof(T));                                    \
+      memcpy(out + n - WIDE, from + n - WIDE, WIDE * sizeof(T));                                                       \
+    } else if (n >= NARROW) {                                                                                          \
+      memcpy(out, from, NARROW * sizeof(T));                                                                           \
+      memcpy(out + n - NARROW, from + n - NARROW, NARROW * sizeof(T));                                                 \
+    } else                                                                                                             \
+      for (; j < n; j++) out[j] = from[j];                                                                             \
+  }                                                                                                                    \
+  /* the same for all results: lines without a look at each one */                                                     \
+  TD_CLONES static void name##_whole(const td_columns *c, const int64_t tap[3], const T *plane, T *out) {              \
+    const td_tap_axis *d = &c->axes[0], *h = &c->axes[1], *w = &c->axes[2];                                            \
+    int64_t low[3], high[3];                                                                                           \
+    for (int i = 0; i < 3; i++) td_tap_range(&c->axes[i], tap[i], 0, c->axes[i].results, &low[i], &high[i]);           \
+    const int64_t n = high[2] - low[2], in_w = w->origin + tap[2] * w->slope + low[2] * w->step;                       \
+    const int64_t step = w->step, next = h->step * w->source, lines = high[1] - low[1], width = w->results;            \
+    for (int64_t i = low[0]; i < high[0] && n > 0; i++) {                                                              \
+      int64_t in_d = d->origin + tap[0] * d->slope + i * d->step;                                                      \
+      int64_t in_h = h->origin + tap[1] * h->slope + low[1] * h->step;                                                 \
+      const T *from = plane + (in_d * h->source + in_h) * w->source + in_w;                                            \
+      T *to = out + (i * h->results + low[1]) * width + low[2];                                                        \
+      if (step == 1)                                                                                                   \
+        for (int64_t line = 0; line < lines; line++, from += next, to += width) name##_copy(to, from, n);              \
+      else                                                                                                             \
+        for (int64_t line = 0; line < lines; line++, from += next, to += width)                                        \
+          for (int64_t j = 0; j < n; j++) to[j] = from[j * step];                                                      \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  TD_CLONES static void name##_row(const td_columns *c, const int64_t tap[3], const T *plane, int64_t first,           \
+                                   int64_t count, T *out) {                                                            \
+    const td_tap_axis *d = &c->axes[0], *h = &c->axes[1], *w = &c->axes[2];                                            \
+    int64_t line = first / w->results, within = first % w->results, inside, outside, step = w->step;                   \
+    int64_t at_d = line / h->results, at_h = line % h->results;                                                        \
+    if (!reads_inside(c, tap)) memset(out, 0, (size_t)count * sizeof *out);                                            \
+    if (count == c->results) {                                                                                         \
+      name##_whole(c, tap, plane, out);                                                                                \
+      return;                                                                                                          \
+    }                                                                                                                  \
+    td_tap_range(w, tap[2], 0, w->results, &inside, &outside);                                                         \
+    while (count > 0) {                                                                                                \
+      int64_t n = w->results - within < count ? w->results - within : count;                                           \
+      int64_t low = inside > within ? inside - within : 0, high = outside - within < n ? outside - within : n;         \
+      int64_t in_d = d->origin + tap[0] * d->slope + at_d * d->step;                                                   \
+      int64_t in_h = h->origin + tap[1] * h->slope + at_h * h->step;                                                   \
+      if (low < high && in_d >= 0 && in_d < d->source && in_h >= 0 && in_h < h->source) {                              \
+        const T *from = plane + (in_d * h->source + in_h) * w->source + w->origin + tap[2] * w->slope + within * step; \
+        if (step == 1) name##_copy(out + low, from + low, high - low);                                                 \
+        else                                                                                                           \
+          for (int64_t j = low; j < high; j++) out[j] = from[j * step];                                                \
+      }                                                                                                                \
+      out += n;                                                                                                        \
+      count -= n;                                                                                                      \
+      within = 0;                                                                                                      \
+      if (++at_h == h->results) {                                                                                      \
+        at_h = 0;                                                                                                      \
+        at_d++;                                                                                                        \
+      }                                                                                                                \
+    }                                                                                                                  \
   }
 ROW(float, single)
 ROW(double, twofold)

@@ -17,6 +17,9 @@ static int64_t quotient(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // ---- loops over one run of numbers ----
 
+typedef double four __attribute__((vector_size(32)));
+#define FOUR(name, at) __builtin_convertvector(*(const name##_quad *)(at), four)
+
 // mean and scale standardize x: h = (x - mean) * scale. w and b may be NULL: then 1 and 0, times and plus the numbers
 // factor and shift.
 #define LOOPS(T, name)                                                                                               \
@@ -54,33 +57,26 @@ static int64_t quotient(int64_t a, int64_t b) { return (a + b - 1) / b; }
       for (int64_t i = 0; i < n; i++) y[i] = (T)(((double)x[i] - mean) * both + shift);                              \
   }                                                                                                                  \
   /* adds sums of c w and of c w h */                                                                                \
+  typedef T name##_quad __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));                  \
   TD_CLONES static void name##_products(const T *x, const T *c, const T *w, int64_t n, double mean, double scale,    \
                                         double *plain, double *product) {                                            \
-    double sums[LANES] = {0}, products[LANES] = {0};                                                                 \
+    four sums[4] = {0}, products[4] = {0};                                                                           \
     int64_t i = 0;                                                                                                   \
-    if (w)                                                                                                           \
-      for (; i + LANES <= n; i += LANES)                                                                             \
-        for (int l = 0; l < LANES; l++) {                                                                            \
-          double g = (double)c[i + l] * (double)w[i + l];                                                            \
-          sums[l] += g;                                                                                              \
-          products[l] += g * (((double)x[i + l] - mean) * scale);                                                    \
-        }                                                                                                            \
-    else                                                                                                             \
-      for (; i + LANES <= n; i += LANES)                                                                             \
-        for (int l = 0; l < LANES; l++) {                                                                            \
-          double g = (double)c[i + l];                                                                               \
-          sums[l] += g;                                                                                              \
-          products[l] += g * (((double)x[i + l] - mean) * scale);                                                    \
-        }                                                                                                            \
+    for (; i + 16 <= n; i += 16) _Pragma("GCC unroll 4") for (int l = 0; l < 4; l++) {                               \
+        four g = FOUR(name, c + i + 4 * l);                                                                          \
+        if (w) g *= FOUR(name, w + i + 4 * l);                                                                       \
+        sums[l] += g;                                                                                                \
+        products[l] += g * ((FOUR(name, x + i + 4 * l) - mean) * scale);                                             \
+      }                                                                                                              \
     for (; i < n; i++) {                                                                                             \
       double g = (double)c[i] * (w ? (double)w[i] : 1);                                                              \
       *plain += g;                                                                                                   \
       *product += g * (((double)x[i] - mean) * scale);                                                               \
     }                                                                                                                \
-    for (int l = 0; l < LANES; l++) {                                                                                \
-      *plain += sums[l];                                                                                             \
-      *product += products[l];                                                                                       \
-    }                                                                                                                \
+    four sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);                                                            \
+    four total = (products[0] + products[1]) + (products[2] + products[3]);                                          \
+    *plain += (sum[0] + sum[1]) + (sum[2] + sum[3]);                                                                 \
+    *product += (total[0] + total[1]) + (total[2] + total[3]);                                                       \
   }                                                                                                                  \
   /* dx = scale (c w factor - a - h b) */                                                                            \
   TD_CLONES static void name##_back(const T *restrict x, const T *restrict c, const T *restrict w, T *restrict dx,   \
@@ -96,12 +92,11 @@ static int64_t quotient(int64_t a, int64_t b) { return (a + b - 1) / b; }
         dx[i] = (T)(scale * ((double)c[i] * factor - a - h * b));                                                    \
       }                                                                                                              \
   }                                                                                                                  \
+  /* adds c h and c of each place to dw and db */                                                                    \
   TD_CLONES static void name##_weigh(const T *restrict x, const T *restrict c, int64_t n, double mean, double scale, \
                                      double *restrict dw, double *restrict db) {                                     \
-    for (int64_t i = 0; i < n; i++) {                                                                                \
-      dw[i] += (double)c[i] * (((double)x[i] - mean) * scale);                                                       \
-      db[i] += (double)c[i];                                                                                         \
-    }                                                                                                                \
+    for (int64_t i = 0; i < n; i++) dw[i] += (double)c[i] * (((double)x[i] - mean) * scale);                         \
+    for (int64_t i = 0; i < n; i++) db[i] += (double)c[i];                                                           \
   }
 LOOPS(float, single)
 LOOPS(double, twofold)
