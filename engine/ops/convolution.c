@@ -39,7 +39,7 @@ static int check_operands(td_infer *infer, int n, int64_t groups, bool transpose
   td_shape_print(&text, x->rank, x->shape);
   td_text_print(&text, " has %lld channels, w ", (long long)channels);
   td_shape_print(&text, w->rank, w->shape);
-  if (transposed) td_text_print(&text, " takes %lld", (long long)w->shape[0]);
+  if (transposed || groups == 1) td_text_print(&text, " takes %lld", (long long)w->shape[transposed ? 0 : 1]);
   else td_text_print(&text, " takes %lld in each of %lld groups", (long long)w->shape[1], (long long)groups);
   code = td_infer_fail(infer, TD_ERROR_SHAPE, "%s", text.data ? text.data : "");
   td_text_clear(&text);
@@ -108,12 +108,12 @@ static bool conv_axis(const td_arg *args, int axis, int64_t in, int64_t kernel, 
 }
 
 static void conv_fill(int n, const td_arg *args, const int64_t *in, const int64_t *kernel, td_convolution *v) {
-  for (int i = 0; i < n; i++) {
-    int at = 3 - n + i;
-    v->in[at] = in[i];
-    v->kernel[at] = kernel[i];
-    v->stride[at] = td_spatial_number(&args[STRIDE], i);
-    v->dilation[at] = td_spatial_number(&args[DILATION], i);
+  int first = 3 - n;
+  for (int at = first; at < 3; at++) {
+    v->in[at] = in[at - first];
+    v->kernel[at] = kernel[at - first];
+    v->stride[at] = td_spatial_number(&args[STRIDE], at - first);
+    v->dilation[at] = td_spatial_number(&args[DILATION], at - first);
   }
 }
 

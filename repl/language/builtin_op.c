@@ -245,7 +245,8 @@ static bool bind_choice(td_interpreter *I, const td_op *op, int row, td_value v,
     }
     td_text_print(&names, "%s\"%s\"", i ? ", " : "", param->choices[i]);
   }
-  td_raise(I, TD_CLASS_VALUE_ERROR, "%s: '%s' must be one of %s", op->name, param->name, names.data ? names.data : "");
+  td_raise(I, TD_CLASS_VALUE_ERROR, "%s: '%s' must be %s%s", op->name, param->name,
+           param->kind == TD_PARAM_INTS ? "ints or one of " : "one of ", names.data ? names.data : "");
   td_text_clear(&names);
   return false;
 }

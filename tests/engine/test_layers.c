@@ -23,7 +23,7 @@ static const op_case cases[] = {
     {"conv1d", "[[[1, 2]]]; [[[1, 1, 1]]]; none", NULL,
      "!SHAPE: the kernel spans 3 along spatial axis 0, x has 2 with padding", NULL},
     {"conv2d", "{1, 3, 5, 5}; {4, 2, 3, 3}; none", NULL,
-     "!SHAPE: x [1, 3, 5, 5] has 3 channels, w [4, 2, 3, 3] takes 2 in each of 1 groups", NULL},
+     "!SHAPE: x [1, 3, 5, 5] has 3 channels, w [4, 2, 3, 3] takes 2", NULL},
     {"conv2d", "{1, 4, 5, 5}; {3, 2, 3, 3}; none", "groups=2", "!SHAPE: the 3 channels of w's axis 0 don't part into 2 groups",
      NULL},
     {"conv2d", "{5, 5}; {3, 2, 3, 3}; none", NULL, "!SHAPE: x must be [N, C, H, W]", NULL},
