@@ -390,6 +390,84 @@ static const td_op full_like = {
 LIKE(zeros_like, zeros_kernel, TD_ALIAS("empty_like"), "zeros", "zeros_like(tensor([1., 2.])).tolist()  # [0.0, 0.0]")
 LIKE(ones_like, ones_kernel, NULL, "ones", "ones_like(tensor([3, 4])).tolist()  # [1, 1]")
 
+// ---- vander ----
+
+static int64_t vander_columns(const td_arg *args, int64_t size) { return args[0].given ? args[0].i : size; }
+
+static int vander_infer(td_infer *infer) {
+  const td_meta *in = &infer->in[0];
+  if (in->rank != 1) return td_infer_fail(infer, TD_ERROR_SHAPE, "needs rank 1, the tensor has rank %d", in->rank);
+  if (infer->args[0].given && infer->args[0].i < 0)
+    return td_infer_fail(infer, TD_ERROR_VALUE, "n is negative: %lld", (long long)infer->args[0].i);
+  infer->out[0] = (td_meta){.dtype = in->dtype == TD_BOOL ? TD_INT64 : in->dtype, .rank = 2};
+  infer->out[0].shape[0] = in->shape[0];
+  infer->out[0].shape[1] = vander_columns(infer->args, in->shape[0]);
+  return TD_OK;
+}
+
+#define POWERS(T)                                                               \
+  for (int64_t i = 0; i < out->shape[0]; i++) {                                 \
+    T base, power = 1, *row = (T *)out->data + i * n;                           \
+    td_cast_run(&base, out->dtype, x->data + i * step, x->dtype, 0, 1, false);  \
+    for (int64_t j = 0; j < n; j++) {                                           \
+      row[ascends ? j : n - 1 - j] = power;                                     \
+      power = (T)(power * base);                                                \
+    }                                                                           \
+  }
+
+static int vander_kernel(const td_call *call) {
+  const td_view *x = &call->in[0], *out = &call->out[0];
+  int64_t n = out->shape[1], step = x->strides[0] * td_dtype_bytes(x->dtype);
+  bool ascends = call->args[1].i;
+  switch (out->dtype) {
+  case TD_UINT8: POWERS(uint8_t) break;
+  case TD_INT32: POWERS(uint32_t) break;
+  case TD_INT64: POWERS(uint64_t) break;
+  case TD_FLOAT32: POWERS(float) break;
+  default: POWERS(double)
+  }
+  return TD_OK;
+}
+
+// x ** p has the derivative p * x ** (p - 1): a matrix of one column less, times the columns' numbers.
+static int vander_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  const td_meta *out = &rule->out_meta[0];
+  td_tensor *c = rule->cotangent[0];
+  int64_t n = out->shape[1];
+  bool ascends = rule->args[1].i;
+  if (n < 2) return TD_OK;
+  const int64_t start[] = {0, ascends ? 1 : 0}, step[] = {1, 1}, size[] = {out->shape[0], n - 1};
+  const td_arg args[] = {TD_INT_ARG(n - 1), rule->args[1]}, columns = {.given = 1, .count = 1, .ints = {1}};
+  td_tensor *numbers = td_arange(s, n - 1);
+  numbers = numbers ? td_cast(s, numbers, out->dtype) : NULL;
+  numbers = td_add(s, numbers, td_scope_number(s, 1, c));
+  if (!ascends) numbers = td_flip(s, numbers, (const td_arg[]){{.given = 0}});
+  td_tensor *slope = td_multiply(s, td_scope_apply(s, rule->op, args, 1, rule->in[0]), numbers);
+  rule->din[0] = td_sum(s, td_chain(s, td_slice_view(s, c, start, step, size), slope), &columns, false);
+  return TD_OK;
+}
+
+static const td_op vander = {
+    .name = "vander",
+    .params = {TD_X,
+               {.name = "n", .kind = TD_PARAM_INT, .alias = TD_ALIAS("N")},
+               {.name = "increasing", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(0)}},
+    .kind = TD_KIND_OPAQUE,
+    .infer = vander_infer,
+    .kernel = vander_kernel,
+    .vjp = vander_vjp,
+    .saves = TD_SAVES_IN0,
+    .doc = "Vandermonde's matrix: the powers of x from n - 1 down to 0 as columns, or up from 0 where increasing; n is "
+           "x's size when None.\nGradient: p * x ** (p - 1) for each power p, times the cotangent.",
+    .example = "vander(tensor([2, 3]), 3).tolist()  # [[4, 2, 1], [9, 3, 1]]",
+    .samples = TD_SAMPLES{{"3", NULL, 0.5, 2, NULL},
+                          {"3", "n=4, increasing=True", -2, 2, NULL},
+                          {"2", "n=1", -2, 2, NULL},
+                          {"3", "n=3", -3, 3, "int64"},
+                          TD_SAMPLES_END},
+};
+
 // ---- tri, tril_indices, triu_indices ----
 
 static int tri_kernel(const td_call *call) {
@@ -485,6 +563,6 @@ TRIANGLE_INDICES(triu_indices, true, "above", "[t.tolist() for t in triu_indices
 
 td_tensor *td_eye(td_scope *s, int64_t n, uint8_t dtype) { return td_eye_of(s, n, n, 0, dtype); }
 
-const td_op *const td_family_create[] = {&full,      &zeros,    &ones,         &arange,       &linspace,
-                                         &eye,       &logspace, &geomspace,    &full_like,    &zeros_like,
-                                         &ones_like, &tri,      &tril_indices, &triu_indices, NULL};
+const td_op *const td_family_create[] = {&full,     &zeros,      &ones,      &arange,  &linspace, &eye,
+                                         &logspace, &geomspace,  &full_like, &zeros_like, &ones_like, &tri,
+                                         &vander,   &tril_indices, &triu_indices, NULL};

@@ -185,6 +185,7 @@ static int nonzero_kernel(const td_call *call) {
 
 static const td_op nonzero = {
     .name = "nonzero",
+    .alias = TD_ALIAS("argwhere"),
     .params = {TD_X},
     .kind = TD_KIND_INDEX,
     .flags = TD_HALF,

@@ -170,16 +170,42 @@ static bool fail_argument(td_interpreter *I, const td_op *op, int row, const cha
   return fail_signature(I, op, problem);
 }
 
+static td_tensor *bind_list_item(td_interpreter *I, const binding *b, td_value v, int like) {
+  td_tensor *t = td_to_tensor(I, v, like);
+  if (!t) fail_argument(I, b->op, 0, "a list of tensors", v);
+  return t;
+}
+
+// What an associative op makes of a part of its list that may be longer than a call takes.
+static td_tensor *join_range(td_interpreter *I, const binding *b, td_value *items, int64_t count, int like) {
+  td_tensor *in[TD_INPUT_MAX], *out[TD_OUTPUT_MAX], *result = NULL;
+  int64_t group = (count + TD_INPUT_MAX - 1) / TD_INPUT_MAX;
+  int filled = 0;
+  for (int64_t at = 0; at < count; at += group) {
+    int64_t n = count - at < group ? count - at : group;
+    in[filled] = group == 1 ? bind_list_item(I, b, items[at], like) : join_range(I, b, items + at, n, like);
+    if (!in[filled]) break;
+    filled++;
+  }
+  if ((int64_t)filled * group >= count) {
+    if (td_op_apply(I->context, b->op, in, filled, b->args, out) == TD_OK) result = out[0];
+    else td_raise_engine(I);
+  }
+  for (int i = 0; i < filled; i++) td_tensor_unref(in[i]);
+  return result;
+}
+
 static bool bind_tensor_list(td_interpreter *I, binding *b) {
   td_value v = b->given[0];
   if (td_is_nil(v)) return fail_signature(I, b->op, "needs a list of tensors");
   td_list *list = td_list_new(I, 0);
   if (!list) return false;
   bool ok = td_to_list(I, v, list);
-  if (ok && list->count > TD_INPUT_MAX) {
+  bool grouped = list->count > TD_INPUT_MAX && b->op->flags & TD_ASSOCIATIVE;
+  if (ok && list->count > TD_INPUT_MAX && !grouped) {
     td_raise(I, TD_CLASS_VALUE_ERROR, "%s: %lld tensors, at most %d fit in one call", b->op->name,
              (long long)list->count, TD_INPUT_MAX);
-    td_raise_hint(I, "join them in groups");
+    td_raise_hint(I, "join them in groups; tensor(list) stacks any number");
     ok = false;
   }
   int common = -1;
@@ -187,10 +213,13 @@ static bool bind_tensor_list(td_interpreter *I, binding *b) {
     const td_tensor *t = td_tensor_of(list->items[i]);
     if (t) common = common < 0 ? t->dtype : td_dtype_promote((uint8_t)common, t->dtype);
   }
-  for (int64_t i = 0; ok && i < list->count; i++) {
-    td_tensor *t = td_to_tensor(I, list->items[i], common);
+  int64_t group = grouped ? (list->count + TD_INPUT_MAX - 1) / TD_INPUT_MAX : 1;
+  for (int64_t i = 0; ok && i < list->count; i += group) {
+    int64_t n = list->count - i < group ? list->count - i : group;
+    td_tensor *t =
+        grouped ? join_range(I, b, list->items + i, n, common) : bind_list_item(I, b, list->items[i], common);
     if (t) b->in[b->in_count++] = t;
-    else ok = fail_argument(I, b->op, 0, "a list of tensors", list->items[i]);
+    else ok = false;
   }
   td_unref(td_from(list));
   return ok;

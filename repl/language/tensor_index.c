@@ -420,6 +420,17 @@ static td_tensor *without_leading_ones(const selection *s, td_tensor *value) { /
   return drop ? reshape_to(s->I, value, value->rank - drop, value->shape + drop) : value;
 }
 
+// The ops name their own forms of the value and of x.
+static void name_bad_value(const selection *s, const td_meta *value) {
+  const char *message = s->I->context->error.message, *reason = strstr(message, ": ");
+  char text[sizeof s->I->context->error.message];
+  td_meta x = td_tensor_meta(s->x);
+  snprintf(text, sizeof text, "%s", reason ? reason + 2 : message);
+  td_error_set(s->I->context, TD_ERROR_SHAPE, "assignment: %s", text);
+  td_error_operand(s->I->context, "x", 0, &x);
+  td_error_operand(s->I->context, "value", 1, value);
+}
+
 // The tensor after the assignment; NULL with *done: x itself was changed. Takes over value.
 static td_tensor *assign(selection *s, td_value container, td_tensor *value, bool *done) {
   td_interpreter *I = s->I;
@@ -461,8 +472,11 @@ td_value td_tensor_with_item(td_interpreter *I, td_value container, td_value key
   s.count = s.advanced = 0;
   if (t) updated = fill_mask(I, x, key, t);
   if (t && !updated && select_key(I, &s, x, key)) {
+    td_meta meta = td_tensor_meta(t);
     updated = assign(&s, container, t, &done);
     t = NULL;
+    if (!done && !updated && I->context->error.code == TD_ERROR_SHAPE && td_is_nil(I->raised))
+      name_bad_value(&s, &meta);
     if (!done && !updated && td_is_nil(I->raised)) td_raise_engine(I);
   }
   selection_clear(&s);

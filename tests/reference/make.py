@@ -803,6 +803,12 @@ simple(
 
 
 @op
+def vander(x, n=None, increasing=False):
+    powers = range(len(x) if n is None else n)
+    return torch.stack([x**p for p in (powers if increasing else reversed(powers))], 1)
+
+
+@op
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=torch.float32):
     return made(numpy.logspace(start, stop, num, endpoint, base), dtype)
 
