@@ -716,8 +716,8 @@ static td_tensor *row_sums(td_scope *s, td_tensor *t) {
   return td_sum(s, t, &axis, false);
 }
 
-// dq = scale slope k, dk = scale slope^T q, dv = p^T c, with cotangents uq, uk, uv: what reaches slope is scale (uq k^T +
-// q uk^T), what reaches p is off times it and c uv^T.
+// dq = scale slope k, dk = scale slope^T q, dv = p^T c, with cotangents uq, uk, uv: what reaches slope is
+// scale (uq k^T + q uk^T), what reaches p is off times it and c uv^T.
 static int adjoint_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
   whole w = whole_of(rule);

@@ -1,6 +1,6 @@
 // Convolutions of 1, 2 and 3 axes and their adjoints, the transposed convolutions, in PyTorch's layout: x [N, C, ...],
-// w [outputs, inputs of a group, ...]. Their derivatives are three hidden rows, one for each map of convolution.h, which
-// are each other's derivatives, so that any order exists.
+// w [outputs, inputs of a group, ...]. Their derivatives are three hidden rows, one for each map of convolution.h,
+// which are each other's derivatives, so that any order exists.
 #include "engine/ops/convolution.h"
 
 #include <string.h>

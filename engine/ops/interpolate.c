@@ -1,6 +1,6 @@
-// Resizing of the spatial axes of [N, C, ...], as PyTorch's interpolate. Every mode is a product of one sparse matrix an
-// axis, whose row holds what one result takes from the axis; the gradient takes the transposed matrices. One pass an
-// axis, the last axis first.
+// Resizing of the spatial axes of [N, C, ...], as PyTorch's interpolate. Every mode is a product of one sparse matrix
+// for each axis, whose row holds what one result takes from the axis; the gradient takes the transposed matrices. One
+// pass an axis, the last axis first.
 #include <math.h>
 #include <string.h>
 
@@ -344,7 +344,7 @@ static int interpolate_vjp(td_rule *rule) {
   return TD_OK;
 }
 
-// The adjoint's result sizes follow from the cotangent, those of c are asked for: by the scale that gave them, or whole.
+// The sizes of c are asked for: by the scale that gave them, or as they are.
 static int adjoint_vjp(td_rule *rule) {
   const td_meta *c = &rule->in_meta[0];
   td_arg args[SIZES];
