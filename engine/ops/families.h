@@ -61,6 +61,9 @@
   X(td_family_triangular)          \
   X(td_family_orthogonal)          \
   X(td_family_spectral)            \
+  X(td_family_least_squares)       \
+  X(td_family_matrix_norm)         \
+  X(td_family_matrix_power)        \
   X(td_family_rounding)            \
   X(td_family_floating)
 #define X(list) extern const td_op *const list[];
@@ -103,6 +106,7 @@ td_tensor *td_cast(td_scope *s, td_tensor *x, uint8_t dtype);
 // reduce.c: axes NULL = all
 td_tensor *td_sum(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims);
 td_tensor *td_mean(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims);
+td_tensor *td_largest(td_scope *s, td_tensor *x, const td_arg *axes); // max with keepdims
 td_tensor *td_sum_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape); // undoes broadcasting; x itself when equal
 // statistics.c
 td_tensor *td_logsumexp(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims);

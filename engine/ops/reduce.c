@@ -347,6 +347,8 @@ td_tensor *td_sum(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims) 
   return reduce_with(s, &sum, x, axes, keepdims);
 }
 
+td_tensor *td_largest(td_scope *s, td_tensor *x, const td_arg *axes) { return reduce_with(s, &max, x, axes, true); }
+
 td_tensor *td_mean(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims) {
   return reduce_with(s, &mean, x, axes, keepdims);
 }

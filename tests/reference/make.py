@@ -30,10 +30,11 @@ import torch
 from torch.nn import functional
 
 import layers
+import linear_algebra
 import losses
 import sequences
 
-OPS = {**layers.OPS, **losses.OPS, **sequences.OPS}
+OPS = {**layers.OPS, **linear_algebra.OPS, **losses.OPS, **sequences.OPS}
 DTYPES = {name: getattr(torch, name) for name in "bool uint8 int32 int64 float16 bfloat16 float32 float64".split()}
 
 
@@ -430,75 +431,6 @@ simple(
     tril=lambda x, k=0: torch.tril(x, k),
     triu=lambda x, k=0: torch.triu(x, k),
 )
-
-
-# ---- linear algebra. Vectors have tapedeck's signs; symmetric matrices are read as such in both triangles ----
-
-simple(
-    det=torch.linalg.det,
-    cofactor=lambda a: torch.linalg.det(a)[..., None, None] * torch.linalg.inv(a).mT,
-    slogdet=torch.linalg.slogdet,
-    inv=torch.linalg.inv,
-    solve=torch.linalg.solve,
-    lu=torch.linalg.lu,
-    cholesky=lambda a, upper=False: torch.linalg.cholesky(a, upper=upper),
-    cholesky_solve=lambda b, l, upper=False: torch.cholesky_solve(b, l.triu() if upper else l.tril(), upper=upper),
-    qr=lambda a, mode="reduced": torch.linalg.qr(a, mode),
-    svdvals=torch.linalg.svdvals,
-    eigvalsh=lambda a, UPLO="L": torch.linalg.eigvalsh((a + a.mT) / 2, UPLO),
-)
-
-
-@op
-def einsum(*operands, subscripts):
-    if all(t.is_floating_point() for t in operands):
-        return torch.einsum(subscripts, *operands)
-    return torch.from_numpy(numpy.array(numpy.einsum(subscripts, *[t.numpy() for t in operands])))
-
-
-def paired(a, b, first, second):
-    return torch.tensordot(a, b, dims=(first, second)) if a.dim() and b.dim() else a * b
-
-
-simple(
-    tensordot=lambda a, b, axes=2: torch.tensordot(a, b, dims=axes),
-    dot=lambda a, b: paired(a, b, [-1], [max(b.dim() - 2, 0)]),
-    inner=lambda a, b: paired(a, b, [-1], [-1]),
-    vdot=lambda a, b: torch.dot(a.flatten(), b.flatten()),
-    outer=torch.outer,
-    kron=torch.kron,
-    trace=lambda x, offset=0, axis1=0, axis2=1: torch.diagonal(x, offset, axis1, axis2).sum(-1),
-)
-
-
-@op
-def solve_triangular(a, b, upper, left=True, unitriangular=False, transposed=False):
-    vector = b.dim() == 1
-    a, upper = (a.mT, not upper) if transposed else (a, upper)
-    x = torch.linalg.solve_triangular(
-        a, b[:, None] if vector else b, upper=upper, left=left, unitriangular=unitriangular
-    )
-    return x[:, 0] if vector else x
-
-
-def signs(columns):
-    """1 or -1 for each column: the sign of its largest element."""
-    if columns.shape[-2] == 0:
-        return columns.new_ones(columns.shape[-1])
-    return torch.sign(torch.gather(columns, -2, columns.abs().argmax(-2, keepdim=True))[..., 0, :]).detach()
-
-
-@op
-def svd(a, full_matrices=True):
-    u, s, vh = torch.linalg.svd(a, full_matrices=full_matrices)
-    sign = signs(u)
-    return u * sign[..., None, :], s, vh * sign[..., :, None]
-
-
-@op
-def eigh(a, UPLO="L"):
-    w, v = torch.linalg.eigh((a + a.mT) / 2, UPLO)
-    return w, v * signs(v)[..., None, :]
 
 
 @op
