@@ -314,7 +314,7 @@ static td_tensor *read_block(const selection *s, td_tensor *x) {
 // The op counts axes of the block; the message is to name x's, and to show x.
 static void name_bad_index(const selection *s) {
   const char *message = s->I->context->error.message, *reason = strstr(message, ": ");
-  for (int k = 0; k < s->advanced; k++) {
+  for (int k = 0; k < s->advanced && !(s->indices[k]->flags & TD_TENSOR_BATCHED); k++) {
     int64_t size = s->axis_of[k] < 0 ? 1 : s->x->shape[s->axis_of[k]];
     for (int64_t i = 0; i < s->indices[k]->size; i++) {
       int64_t index = td_tensor_get_int(s->indices[k], i);
@@ -354,6 +354,7 @@ td_value td_tensor_item(td_interpreter *I, td_value container, td_value key) {
   td_tensor *x = td_to_tensor(I, container, -1), *t = NULL;
   if (!x) return TD_NIL;
   td_tensor *mask = whole_mask(x, key);
+  if (mask && mask->flags & TD_TENSOR_BATCHED) mask = NULL; // the examples' results would be of unlike shapes
   bool ok = mask || select_key(I, &s, x, key);
   if (mask) {
     td_tensor *in[] = {x, mask};
@@ -397,9 +398,12 @@ static td_tensor *update_block(const selection *s, td_tensor *value) { // takes 
   return code == TD_OK ? out[0] : NULL;
 }
 
-static bool may_change_in_place(td_interpreter *I, td_value container, const td_tensor *value) {
-  return container.o->refs == 1 && td_tensor_is_sole(td_unbox_tensor(container)) &&
-         !(td_recording(I->context) && value->origin) && value->storage != td_unbox_tensor(container)->storage;
+static bool may_change_in_place(const selection *s, td_value container, const td_tensor *value) {
+  const td_tensor *x = td_unbox_tensor(container);
+  unsigned flags = x->flags | value->flags; // batched tensors have no elements of their own
+  for (int i = 0; i < s->advanced; i++) flags |= s->indices[i]->flags;
+  return container.o->refs == 1 && td_tensor_is_sole(x) && !(flags & TD_TENSOR_BATCHED) &&
+         !(td_recording(s->I->context) && value->origin) && value->storage != x->storage;
 }
 
 // NumPy lets a value have axes of size 1 in front of those that it fills.
@@ -437,7 +441,7 @@ static td_tensor *assign(selection *s, td_value container, td_tensor *value, boo
   td_tensor *x = td_unbox_tensor(container);
   value = without_leading_ones(s, value);
   if (!value) return NULL;
-  bool in_place = may_change_in_place(I, container, value);
+  bool in_place = may_change_in_place(s, container, value);
   if (s->advanced && in_place) {
     td_tensor *block = read_block(s, x);
     int code =
