@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/tensor/dtype.h"
 #ifdef HAVE_CONFIG_H
@@ -27,6 +28,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static sgemm_function *sgemm;
 static dgemm_function *dgemm;
 static void *library;
+static bool quick;
 
 static void open_library(void) {
 #ifdef TD_BLAS_LIBRARY
@@ -40,6 +42,9 @@ static void open_library(void) {
   sgemm = (sgemm_function *)dlsym(library, "cblas_sgemm");
   dgemm = (dgemm_function *)dlsym(library, "cblas_dgemm");
   if (set_threads) set_threads(1);
+  const char *(*core_name)(void) = (const char *(*)(void))dlsym(library, "openblas_get_corename");
+  const char *core = core_name ? core_name() : "";
+  quick = !strcmp(core, "SkylakeX") || !strcmp(core, "Cooperlake") || !strcmp(core, "SapphireRapids");
   if (sgemm && dgemm) return;
   sgemm = NULL;
   dgemm = NULL;
@@ -50,6 +55,11 @@ bool td_blas_takes(const td_gemm_job *job) {
   pthread_once(&once, open_library);
   return sgemm && job->m <= INT_MAX && job->n <= INT_MAX && job->k <= INT_MAX && job->lda <= INT_MAX &&
          job->ldb <= INT_MAX && job->ldc <= INT_MAX;
+}
+
+bool td_blas_is_quick(void) {
+  pthread_once(&once, open_library);
+  return quick;
 }
 
 void td_blas_gemm(uint8_t dtype, const td_gemm_job *job) {

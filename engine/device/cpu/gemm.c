@@ -15,6 +15,7 @@ enum {
   TINY = 64, // multiplications up to which plain loops win
   SMALL = 8192, // up to which gemm_packed.c wins
   SHORT = 8, // and so it does up to this k
+  SHORT_TRANSPOSED = 32, // or this one where A is transposed, as in a weight's gradient
   PIECE = 500 << 10, // multiplications of a piece, at least
   PIECES = 16, // at most
   PIECE_LENGTH = 96, // sides of pieces are no shorter: each packs the whole other operand
@@ -192,7 +193,7 @@ typedef struct cut {
   int64_t length, per_piece, pieces;
   bool packed; // by gemm_packed.c, else by OpenBLAS
   int64_t sum_bytes, block_bytes;
-  char *sums;   // ALONG_K: C of each piece but the first, without gaps
+  char *sums; // ALONG_K: C of each piece but the first, without gaps
   char *blocks; // packed: block_bytes of each piece
 } cut;
 
@@ -234,8 +235,11 @@ static void add_sums(const cut *c) {
   }
 }
 
+// Measured: a quick OpenBLAS wins everywhere (by 2 to 4 on AVX-512); another one loses what it spends on packing.
 static bool prefers_packed(const td_gemm_job *job) {
-  return job->k <= SHORT || (double)job->m * (double)job->n * (double)job->k <= SMALL;
+  if (td_blas_is_quick()) return false;
+  return job->k <= (job->a_transposed ? SHORT_TRANSPOSED : SHORT) ||
+         (double)job->m * (double)job->n * (double)job->k <= SMALL;
 }
 
 static void cut_choose(uint8_t dtype, const td_gemm_job *job, cut *c) {
@@ -252,7 +256,8 @@ static void cut_choose(uint8_t dtype, const td_gemm_job *job, cut *c) {
   c->pieces = (c->length + c->per_piece - 1) / c->per_piece;
   int64_t sides[] = {[ALONG_M] = job->m, [ALONG_N] = job->n, [ALONG_K] = job->k};
   sides[c->axis] = MIN(c->length, c->per_piece);
-  td_gemm_job piece = {.m = sides[ALONG_M], .n = sides[ALONG_N], .k = sides[ALONG_K]};
+  td_gemm_job piece = {
+      .a_transposed = job->a_transposed, .m = sides[ALONG_M], .n = sides[ALONG_N], .k = sides[ALONG_K]};
   c->packed = prefers_packed(&piece) || !td_blas_takes(job);
   if (c->axis == ALONG_K) c->sum_bytes = round_up((c->pieces - 1) * job->m * job->n * td_dtype_bytes(dtype));
   if (c->packed) c->block_bytes = td_gemm_packed_bytes(dtype, piece.m, piece.n, piece.k);
