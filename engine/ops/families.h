@@ -32,6 +32,9 @@
   X(td_family_statistics)          \
   X(td_family_norm)                \
   X(td_family_search)              \
+  X(td_family_sort)                \
+  X(td_family_quantile)            \
+  X(td_family_histogram)           \
   X(td_family_scan)                \
   X(td_family_softmax)             \
   X(td_family_cross_entropy)       \

@@ -27,7 +27,7 @@ enum td_param_kind {
   TD_PARAM_SHAPE,           // int or a tuple of ints
   TD_PARAM_INTS,            // an int or a tuple of ints; or, where it has choices, one of them: td_arg.given is then
                             // TD_GIVEN_CHOICE, i its index
-  TD_PARAM_FLOATS,          // a number or a tuple of numbers
+  TD_PARAM_FLOATS,          // a tuple of numbers, or one number: td_arg.given is then TD_GIVEN_LONE
   TD_PARAM_DTYPE,           // td_arg.i is the td_dtype
   TD_PARAM_TEXT,            // short text (einsum's subscripts)
   TD_PARAM_PAIRS,           // int n (count -1, n in pairs[0][0]), or two ints or tuples of ints of one length: count pairs
@@ -35,10 +35,10 @@ enum td_param_kind {
   TD_PARAM_NUMBER,          // int or float, told apart: td_arg.count 0: an int in i; 1: a float in f
 };
 
-enum { TD_GIVEN_CHOICE = 2 };
+enum { TD_GIVEN_CHOICE = 2, TD_GIVEN_LONE = 3 };
 
 typedef struct td_arg {     // value of one parameter
-  uint8_t given;            // 0: None; TD_GIVEN_CHOICE
+  uint8_t given;            // 0: None; TD_GIVEN_CHOICE; TD_GIVEN_LONE
   int32_t count;            // AXES, SHAPE, INTS: numbers in ints; FLOATS: in floats. For AXES with given = 0: all axes. NUMBER: 1 for a float
   union {
     int64_t i;

@@ -321,5 +321,6 @@ bool td_to_floats(td_interpreter *I, td_value v, const char *what, td_arg *arg) 
   td_value *items;
   bool ok = numbers_of(I, &v, what, &items, arg);
   for (int i = 0; ok && i < arg->count; i++) arg->floats[i] = td_to_double(I, items[i], &ok);
+  if (ok && items == &v) arg->given = TD_GIVEN_LONE;
   return ok;
 }

@@ -90,6 +90,7 @@ static bool read_floats(reader *r, td_arg *arg) {
     if (!tuple) break;
     skip(r, ",");
   }
+  if (!tuple) arg->given = TD_GIVEN_LONE;
   return true;
 }
 

@@ -369,6 +369,64 @@ def nonzero(x):
     return torch.nonzero(x)
 
 
+def in_line(x, axis):
+    """x with its reduced axes joined into a last one, and the places of those axes."""
+    axes = [a % x.dim() for a in axes_of(x, axis)] if x.dim() else []
+    kept = [a for a in range(x.dim()) if a not in axes]
+    x = x.permute(kept + axes)
+    return x.reshape([x.shape[i] for i in range(len(kept))] + [-1]) if x.numel() else x.flatten(len(kept)), axes
+
+
+def between(x, q, axis, keepdims, method):
+    """Quantiles, with what leads their gradient back: places of the elements below and above, weight of the latter."""
+    lone = not isinstance(q, tuple)
+    lines, axes = in_line(x if x.is_floating_point() else x.float(), axis)
+    values, order = torch.sort(lines, dim=-1, stable=True)
+    parts = []
+    for share in (q,) if lone else q:
+        rank = share * (values.shape[-1] - 1)
+        low, high = math.floor(rank), math.ceil(rank)
+        weight = rank - low
+        if method == "nearest":
+            low = high = round(rank)
+        low, high = (low, low) if method == "lower" else (high, high) if method == "higher" else (low, high)
+        weight = 0 if low == high else 0.5 if method == "midpoint" else weight
+        result = values[..., low] + (values[..., high] - values[..., low]) * weight
+        part = [result, order[..., low], order[..., high], torch.full_like(result, weight)]
+        for a in sorted(axes) if keepdims else []:
+            part = [t.unsqueeze(a) for t in part]
+        parts.append(part)
+    return tuple(parts[0]) if lone else tuple(torch.stack(ts) for ts in zip(*parts))
+
+
+def percent(q):
+    return tuple(p / 100 for p in q) if isinstance(q, tuple) else q / 100
+
+
+simple(
+    sort=lambda x, axis=-1, descending=False: torch.sort(x, dim=axis, descending=descending, stable=True),
+    argsort=lambda x, axis=-1, descending=False: torch.argsort(x, dim=axis, descending=descending, stable=True),
+    topk=lambda x, k, axis=-1, largest=True: torch.topk(x, k, axis, largest),
+    kthvalue=lambda x, k, axis=-1, keepdims=False: torch.kthvalue(x, k, axis, keepdims),
+    median=lambda x, axis=None, keepdims=False: between(x, 0.5, axis, keepdims, "midpoint"),
+    quantile=lambda x, q, axis=None, keepdims=False, method="linear": between(x, q, axis, keepdims, method),
+    percentile=lambda x, q, axis=None, keepdims=False, method="linear": between(x, percent(q), axis, keepdims, method),
+)
+simple(nanmedian=OPS["median"], nanquantile=OPS["quantile"], nanpercentile=OPS["percentile"])
+
+
+simple(
+    searchsorted=lambda edges, values, side="left": torch.searchsorted(edges, values, side=side),
+    bucketize=lambda x, edges, right=False: torch.bucketize(x, edges, right=right),
+    digitize=lambda x, edges, right=False: torch.bucketize(x, edges, right=not right),
+    bincount=lambda x, weights=None, minlength=0: (
+        torch.bincount(x, minlength=minlength)
+        if weights is None
+        else torch.zeros(max(minlength, int(x.max()) + 1), dtype=weights.dtype).index_add(0, x, weights)
+    ),
+)
+
+
 def running(scan, start):
     """A running reduction along axis, with TensorFlow's exclusive and reverse."""
 

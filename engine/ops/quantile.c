@@ -1,0 +1,286 @@
+// Order statistics over axes: median, quantile and percentile, with and without NaN. Each result lies between two
+// elements of the order; their places and the weight of the upper one are hidden outputs, which lead the gradient back.
+#include <math.h>
+#include <string.h>
+
+#include "engine/ops/families.h"
+#include "engine/ops/map.h"
+#include "engine/ops/order.h"
+#include "engine/ops/reduce.h"
+
+enum method { LINEAR, LOWER, HIGHER, NEAREST, MIDPOINT };
+static const char *const methods[] = {"linear", "lower", "higher", "nearest", "midpoint", NULL};
+enum { RESULTS, LOWS, HIGHS, WEIGHTS, SORT_FROM = 3 /* from so many quantiles on a line is sorted */ };
+
+typedef struct work {
+  const td_call *call;
+  int count; // quantiles
+  const double *quantiles;
+  double scale; // 100: they are percentages
+  enum method method;
+  bool pass_nan; // NaN are left out
+  int64_t lines;
+} work;
+
+typedef struct between {
+  int64_t low, high; // ranks
+  double weight; // of the higher one
+} between;
+
+static between ranks_of(const work *w, int which, int64_t numbers) {
+  double rank = w->quantiles[which] / w->scale * (double)(numbers - 1), low = floor(rank);
+  between b = {(int64_t)low, (int64_t)ceil(rank), rank - low};
+  switch (w->method) {
+  case LOWER: b.high = b.low; break;
+  case HIGHER: b.low = b.high; break;
+  case NEAREST: b.low = b.high = (int64_t)rint(rank); break;
+  case MIDPOINT: b.weight = b.low == b.high ? 0 : 0.5; break;
+  default: break;
+  }
+  if (b.low == b.high) b.weight = 0;
+  return b;
+}
+
+static double number_at(const td_ordered *line, int64_t place) {
+  const char *at = td_order_element(line, place);
+  switch (line->ordering->x->dtype) {
+  case TD_BOOL:
+  case TD_UINT8: return *(const uint8_t *)at;
+  case TD_INT32: return *(const int32_t *)at;
+  case TD_INT64: return (double)*(const int64_t *)at;
+  case TD_FLOAT32: return (double)*(const float *)at;
+  default: return *(const double *)at;
+  }
+}
+
+static void put_number(const td_view *out, int64_t at, double value) {
+  if (out->dtype == TD_FLOAT32) ((float *)out->data)[at] = (float)value;
+  else ((double *)out->data)[at] = value;
+}
+
+// Between a and b, which may be infinite and equal.
+static double mix(double a, double b, double weight) {
+  return a == b || weight == 0 ? a : weight < 0.5 ? a + (b - a) * weight : b - (b - a) * (1 - weight);
+}
+
+static void quantile_line(void *owner, td_ordered *line) {
+  const work *w = owner;
+  const td_view *out = w->call->out;
+  bool sorted = w->count >= SORT_FROM;
+  int64_t n = line->ordering->n, numbers = w->pass_nan ? line->numbers : n;
+  if (sorted) td_order_sort(line, n);
+  for (int q = 0; q < w->count; q++) {
+    int64_t at = q * w->lines + line->index;
+    between b = ranks_of(w, q, numbers > 0 ? numbers : 1);
+    if (line->numbers < n && (!w->pass_nan || !line->numbers)) b = (between){n - 1, n - 1, 0}; // a NaN
+    int64_t low = sorted ? td_order_place(line, b.low) : td_order_select(line, b.low, false), high = low;
+    if (b.high != b.low) high = sorted ? td_order_place(line, b.high) : td_order_select(line, b.high, false);
+    put_number(&out[RESULTS], at, mix(number_at(line, low), number_at(line, high), b.weight));
+    ((int64_t *)out[LOWS].data)[at] = low;
+    ((int64_t *)out[HIGHS].data)[at] = high;
+    put_number(&out[WEIGHTS], at, b.weight);
+  }
+}
+
+static void open_axes(const td_call *call, const td_arg *axes, td_ordering *o) {
+  bool line[TD_RANK_MAX];
+  td_reduction_axes(axes, call->in[0].rank, line);
+  td_order_open(o, &call->in[0], line, false);
+}
+
+// Of nothing: NaN, as the mean is.
+static void fill_empty(const td_call *call) {
+  for (int k = LOWS; k <= WEIGHTS; k++)
+    if (call->out[k].size) memset(call->out[k].data, 0, (size_t)(call->out[k].size * td_dtype_bytes(call->out[k].dtype)));
+  for (int64_t i = 0; i < call->out[RESULTS].size; i++) put_number(&call->out[RESULTS], i, (double)NAN);
+  if (call->out[RESULTS].size && call->context->warn)
+    call->context->warn(call->context->owner, "an order statistic of no elements is NaN");
+}
+
+static int order_statistic(const td_call *call, const td_arg *axes, work *w) {
+  td_ordering o;
+  open_axes(call, axes, &o);
+  w->call = call;
+  w->lines = o.lines;
+  if (!o.n) fill_empty(call);
+  td_order_run(&o, call->context->pool, call->workspace, quantile_line, w);
+  return TD_OK;
+}
+
+static int median_run(const td_call *call, bool pass_nan) {
+  static const double half = 0.5;
+  work w = {.count = 1, .quantiles = &half, .scale = 1, .method = MIDPOINT, .pass_nan = pass_nan};
+  return order_statistic(call, &call->args[0], &w);
+}
+
+static int quantile_run(const td_call *call, bool pass_nan, double scale) {
+  const td_arg *q = &call->args[0];
+  work w = {.count = q->count, .quantiles = q->floats, .scale = scale, .method = (enum method)call->args[3].i,
+            .pass_nan = pass_nan};
+  return order_statistic(call, &call->args[1], &w);
+}
+
+static int median_kernel(const td_call *call) { return median_run(call, false); }
+static int nanmedian_kernel(const td_call *call) { return median_run(call, true); }
+static int quantile_kernel(const td_call *call) { return quantile_run(call, false, 1); }
+static int nanquantile_kernel(const td_call *call) { return quantile_run(call, true, 1); }
+static int percentile_kernel(const td_call *call) { return quantile_run(call, false, 100); }
+static int nanpercentile_kernel(const td_call *call) { return quantile_run(call, true, 100); }
+
+static int64_t workspace_over(const td_call *call, const td_arg *axes) {
+  td_ordering o;
+  open_axes(call, axes, &o);
+  return td_order_bytes(&o, call->context->pool);
+}
+
+static int64_t median_workspace(const td_call *call) { return workspace_over(call, &call->args[0]); }
+static int64_t quantile_workspace(const td_call *call) { return workspace_over(call, &call->args[1]); }
+
+// ---- shapes ----
+
+static void hide(td_infer *infer) {
+  infer->out[LOWS] = infer->out[HIGHS] = infer->out[WEIGHTS] = infer->out[RESULTS];
+  infer->out[LOWS].dtype = infer->out[HIGHS].dtype = TD_INT64;
+}
+
+static int median_infer(td_infer *infer) {
+  int code = td_reduction_infer_floating(infer);
+  hide(infer);
+  return code;
+}
+
+// A lone quantile gives the shape of a reduction; those of a list stand in a first axis.
+static int quantile_infer(td_infer *infer) {
+  const td_arg *q = &infer->args[0];
+  td_meta *out = &infer->out[RESULTS];
+  double scale = strstr(infer->op->name, "percentile") ? 100 : 1;
+  out->dtype = td_dtype_is_float(infer->in[0].dtype) ? infer->in[0].dtype : TD_FLOAT32;
+  int code = td_reduction_shape(infer, &infer->args[1], infer->args[2].i);
+  if (code) return code;
+  for (int i = 0; i < q->count; i++)
+    if (!(q->floats[i] >= 0 && q->floats[i] <= scale))
+      return td_infer_fail(infer, TD_ERROR_VALUE, "q must be 0 to %g, not %g", scale, q->floats[i]);
+  if (q->given != TD_GIVEN_LONE) {
+    if (out->rank == TD_RANK_MAX) return td_infer_fail(infer, TD_ERROR_SHAPE, "the result's rank would be above %d", TD_RANK_MAX);
+    memmove(out->shape + 1, out->shape, out->rank++ * sizeof *out->shape);
+    out->shape[0] = q->count;
+  }
+  hide(infer);
+  return TD_OK;
+}
+
+// ---- gradients ----
+
+// Cotangents of count results for each line, as [lines, count]; so are index and weight.
+static td_tensor *as_lines(td_scope *s, td_tensor *t, int64_t count, int64_t lines) {
+  const int64_t shape[] = {count, lines};
+  return td_swap_last(s, td_reshape(s, t, 2, shape));
+}
+
+static int between_vjp(td_rule *rule, const td_arg *axes, int64_t count) {
+  td_scope *s = &rule->scope;
+  td_turn turn = td_turn_of(&rule->in_meta[0], axes);
+  td_tensor *c = rule->cotangent[RESULTS];
+  if (!c || !turn.flat[0] || !turn.flat[1]) return TD_OK;
+  c = as_lines(s, c, count, turn.flat[0]);
+  td_tensor *weight = as_lines(s, rule->out[WEIGHTS], count, turn.flat[0]);
+  td_tensor *upper = td_multiply(s, c, weight), *lower = td_subtract(s, c, upper);
+  lower = td_gather_adjoint(s, lower, as_lines(s, rule->out[LOWS], count, turn.flat[0]), 1, 2, turn.flat);
+  upper = td_gather_adjoint(s, upper, as_lines(s, rule->out[HIGHS], count, turn.flat[0]), 1, 2, turn.flat);
+  rule->din[0] = td_turn_from_lines(s, &turn, td_add(s, lower, upper));
+  return TD_OK;
+}
+
+static int median_vjp(td_rule *rule) { return between_vjp(rule, &rule->args[0], 1); }
+static int quantile_vjp(td_rule *rule) { return between_vjp(rule, &rule->args[1], rule->args[0].count); }
+
+// ---- rows ----
+
+#define MEDIAN_ROW(NAME, WORDS, EXAMPLE)                                                                     \
+  static const td_op NAME##_op = {                                                                           \
+      .name = #NAME,                                                                                         \
+      .params = TD_REDUCE_PARAMS,                                                                            \
+      .kind = TD_KIND_REDUCE,                                                                                \
+      .outputs = 4,                                                                                          \
+      .shown = 1,                                                                                            \
+      .method = true,                                                                                        \
+      .infer = median_infer,                                                                                 \
+      .kernel = NAME##_kernel,                                                                               \
+      .workspace = median_workspace,                                                                         \
+      .vjp = median_vjp,                                                                                     \
+      .saves = TD_SAVES_OUTPUT,                                                                              \
+      .doc = WORDS "\nOf an even number of elements it is the mean of the two in the middle, as in NumPy; "  \
+                   "PyTorch gives the lower one, quantile(x, 0.5, method=\"lower\").\n"                      \
+                   "Gradient: the cotangent for the element in the middle, halved where there are two.",     \
+      .example = EXAMPLE,                                                                                    \
+      .samples = median_samples,                                                                             \
+  };
+static const td_sample median_samples[] = {
+    {"7", NULL, -2, 2, NULL},
+    {"3,4", "axis=1", -2, 2, NULL},
+    {"2,3,4", "axis=(0, 2), keepdims=True", -2, 2, NULL},
+    {"-", NULL, -2, 2, NULL},
+    {"0,3", "axis=1", -2, 2, NULL},
+    {"2,4", NULL, -9, 9, "int64"},
+    TD_SAMPLES_END,
+};
+MEDIAN_ROW(median, "The middle element over axis (all axes when None); NaN where there is one.",
+           "median(tensor([4., 1., 3., 2.])).item()  # 2.5")
+MEDIAN_ROW(nanmedian, "The middle one of the elements over axis that are not NaN; NaN where there is none.",
+           "nanmedian(tensor([4., nan, 3.])).item()  # 3.5")
+
+#define QUANTILE_ROW(NAME, WORDS, SAMPLES, EXAMPLE)                                                                     \
+  static const td_op NAME##_op = {                                                                             \
+      .name = #NAME,                                                                                           \
+      .params = {TD_X,                                                                                         \
+                 {.name = "q", .kind = TD_PARAM_FLOATS, .required = true},                                     \
+                 TD_AXIS_PARAM,                                                                                \
+                 TD_KEEPDIMS_PARAM,                                                                            \
+                 {.name = "method",                                                                            \
+                  .kind = TD_PARAM_CHOICE,                                                                     \
+                  .fallback = TD_INT_DEFAULT(LINEAR),                                                          \
+                  .choices = methods,                                                                          \
+                  .alias = TD_ALIAS("interpolation")}},                                                        \
+      .kind = TD_KIND_REDUCE,                                                                                  \
+      .outputs = 4,                                                                                            \
+      .shown = 1,                                                                                              \
+      .method = true,                                                                                          \
+      .infer = quantile_infer,                                                                                 \
+      .kernel = NAME##_kernel,                                                                                 \
+      .workspace = quantile_workspace,                                                                         \
+      .vjp = quantile_vjp,                                                                                     \
+      .saves = TD_SAVES_OUTPUT,                                                                                \
+      .doc = WORDS "\nWhere it falls between two elements, method says what it is: on the line between them "   \
+                   "(linear), the lower, the higher, the nearest or their midpoint. Several q, up to 8, stand in a "    \
+                   "first axis of the result.\n"                                                               \
+                   "Gradient: the cotangent, shared by the two elements as they were mixed.",                  \
+      .example = EXAMPLE,                                                                                      \
+      .samples = SAMPLES,                                                                                      \
+  };
+static const td_sample quantile_samples[] = {
+    {"7", "q=0.3", -2, 2, NULL},
+    {"3,4", "q=(0.25, 0.5, 0.9), axis=1", -2, 2, NULL},
+    {"2,3,4", "q=0.4, axis=-1, keepdims=True, method=\"lower\"", -2, 2, NULL},
+    {"6", "q=(0.1, 0.77), method=\"higher\"", -2, 2, NULL},
+    {"6", "q=0.41, method=\"nearest\"", -2, 2, NULL},
+    {"6,2", "q=0.41, axis=0, method=\"midpoint\"", -2, 2, NULL},
+    {"-", "q=0.2", -2, 2, NULL},
+    {"0,3", "q=0.5, axis=1", -2, 2, NULL},
+    TD_SAMPLES_END,
+};
+static const td_sample percentile_samples[] = {
+    {"7", "q=30", -2, 2, NULL},
+    {"3,4", "q=(25, 50, 100), axis=1", -2, 2, NULL},
+    TD_SAMPLES_END,
+};
+QUANTILE_ROW(quantile, "The value below which a share q (0 to 1) of the elements over axis lies; NaN where there is one.",
+             quantile_samples, "quantile(tensor([1., 2., 3., 4., 5.]), 0.25).item()  # 2.0")
+QUANTILE_ROW(nanquantile, "quantile of the elements over axis that are not NaN; NaN where there is none.",
+             quantile_samples, "nanquantile(tensor([1., nan, 3.]), 0.5).item()  # 2.0")
+QUANTILE_ROW(percentile, "quantile with q in percent, 0 to 100.", percentile_samples,
+             "percentile(tensor([1., 2., 3., 4., 5.]), 75).item()  # 4.0")
+QUANTILE_ROW(nanpercentile, "nanquantile with q in percent, 0 to 100.", percentile_samples,
+             "nanpercentile(tensor([1., nan, 3.]), 50).item()  # 2.0")
+
+const td_op *const td_family_quantile[] = {&median_op,      &nanmedian_op,    &quantile_op, &nanquantile_op,
+                                           &percentile_op, &nanpercentile_op, NULL};
