@@ -99,33 +99,49 @@ static int64_t port_line(const port *p, int64_t line) { // its offset
   return at;
 }
 
-#define PORT(T, name)                                                                                 \
-  static void name##_load(const port *p, int64_t at, td_complexes x, int64_t points, int64_t lanes) { \
-    const T *re = (const T *)p->data + at, *im = re + p->shift;                                       \
-    for (int64_t j = 0; j < points; j++) {                                                            \
-      x.re[j * lanes] = j < p->re_count ? (double)re[j * p->jump] : 0;                                \
-      x.im[j * lanes] = j < p->im_count ? (double)im[j * p->jump] : 0;                                \
-    }                                                                                                 \
-  }                                                                                                   \
-  static void name##_store(const port *p, int64_t at, td_complexes x, double scale, int64_t lanes) {  \
-    T *re = (T *)p->data + at, *im = re + p->shift;                                                   \
-    for (int64_t j = 0; j < p->re_count; j++) re[j * p->jump] = (T)(x.re[j * lanes] * scale);         \
-    for (int64_t j = 0; j < p->im_count; j++) im[j * p->jump] = (T)(x.im[j * lanes] * scale);         \
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// Numbers first to last of a line at offset at, from or to the lane that x starts with.
+#define PORT(T, name)                                                                                              \
+  static void name##_load(const port *p, int64_t at, td_complexes x, int64_t first, int64_t last, int64_t lanes) { \
+    const T *re = (const T *)p->data + at, *im = re + p->shift;                                                    \
+    for (int64_t j = first; j < last; j++) {                                                                       \
+      x.re[j * lanes] = j < p->re_count ? (double)re[j * p->jump] : 0;                                             \
+      x.im[j * lanes] = j < p->im_count ? (double)im[j * p->jump] : 0;                                             \
+    }                                                                                                              \
+  }                                                                                                                \
+  static void name##_store(const port *p, int64_t at, td_complexes x, double scale, int64_t first, int64_t last,   \
+                           int64_t lanes) {                                                                        \
+    T *re = (T *)p->data + at, *im = re + p->shift;                                                                \
+    for (int64_t j = first; j < least(last, p->re_count); j++) re[j * p->jump] = (T)(x.re[j * lanes] * scale);     \
+    for (int64_t j = first; j < least(last, p->im_count); j++) im[j * p->jump] = (T)(x.im[j * lanes] * scale);     \
   }
 PORT(float, single)
 PORT(double, twofold)
 
+enum { LANES = 8, TILE = 32 /* points that are moved of one line after the other, so that lanes share cache lines */ };
+
 static void load(const port *p, int64_t line, td_complexes x, int64_t points, int64_t lanes) {
-  (p->single ? single_load : twofold_load)(p, port_line(p, line), x, points, lanes);
+  int64_t at[LANES];
+  for (int64_t l = 0; l < lanes; l++) at[l] = port_line(p, line + l);
+  for (int64_t first = 0; first < points; first += TILE)
+    for (int64_t l = 0; l < lanes; l++)
+      (p->single ? single_load : twofold_load)(p, at[l], (td_complexes){x.re + l, x.im + l}, first,
+                                               least(first + TILE, points), lanes);
 }
 
 static void store(const port *p, int64_t line, td_complexes x, double scale, int64_t lanes) {
-  (p->single ? single_store : twofold_store)(p, port_line(p, line), x, scale, lanes);
+  int64_t at[LANES];
+  for (int64_t l = 0; l < lanes; l++) at[l] = port_line(p, line + l);
+  for (int64_t first = 0; first < p->re_count; first += TILE)
+    for (int64_t l = 0; l < lanes; l++)
+      (p->single ? single_store : twofold_store)(p, at[l], (td_complexes){x.re + l, x.im + l}, scale, first,
+                                                 first + TILE, lanes);
 }
 
 // ---- the kernel ----
 
-enum { LANES = 8, WIDE = 4096 /* longer lines run alone */, CHUNKS = 16 };
+enum { WIDE = 4096 /* longer lines run alone */, CHUNKS = 16 };
 
 typedef struct work {
   const transform *kind;
@@ -192,8 +208,7 @@ static void run_group(const work *w, int64_t first, int64_t lanes, double *space
   double *rest = space + 4 * part;
   bool halves = w->kind->real_out; // what comes in is half of a line's transform
   td_complexes into = halves ? other : x;
-  for (int64_t l = 0; l < lanes; l++)
-    load(&w->in, first + l, (td_complexes){into.re + l, into.im + l}, halves ? w->length / 2 + 1 : points, lanes);
+  load(&w->in, first, into, halves ? w->length / 2 + 1 : points, lanes);
   if (halves) {
     clear_reals(w, other, lanes);
     (w->paired ? join_pairs : mirror)(w, other, x, lanes);
@@ -204,7 +219,7 @@ static void run_group(const work *w, int64_t first, int64_t lanes, double *space
     part_pairs(w, x, other, lanes);
     x = other;
   }
-  for (int64_t l = 0; l < lanes; l++) store(&w->out, first + l, (td_complexes){x.re + l, x.im + l}, w->scale, lanes);
+  store(&w->out, first, x, w->scale, lanes);
 }
 
 static void run_chunk(void *argument, int64_t chunk) {
