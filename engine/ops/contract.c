@@ -97,7 +97,6 @@ static void term_open(const run *r, int operand, term *t) {
 // ---- sums of one term ----
 
 typedef struct summing {
-  const run *r;
   const term *from, *to; // to: the labels of from that stay, in its order, dense
   uint8_t dtype; // of from, for the sums
   int64_t counts[TD_RANK_MAX], strides[TD_RANK_MAX]; // of the labels that go
@@ -164,7 +163,7 @@ static void sum_range(void *argument, int64_t first, int64_t last) {
 
 static void sum_alone(run *r, int index) { // the labels that nobody else wants
   term from = r->terms[index], *to = &r->terms[index];
-  summing s = {.r = r, .from = &from, .to = to, .dtype = from.dtype};
+  summing s = {.from = &from, .to = to, .dtype = from.dtype};
   if (from.dtype == TD_BOOL && r->dtype != TD_BOOL) s.dtype = TD_UINT8;
   int64_t gone = 1;
   to->rank = 0;

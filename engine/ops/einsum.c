@@ -1,6 +1,7 @@
 // Contractions by name: einsum, tensordot, dot, inner, vdot, outer, kron; and trace. Each says which axis has which
 // label; contract.c does the rest.
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -115,14 +116,17 @@ typedef struct reading { // of the subscripts
   uint8_t dots[TD_RANK_MAX]; // their labels, from the last axis
 } reading;
 
-static bool complain(reading *r, const char *format, int a, int b) {
-  snprintf(r->problem, TD_PROBLEM_TEXT, format, a, b);
+__attribute__((format(printf, 2, 3))) static bool complain(reading *r, const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  vsnprintf(r->problem, TD_PROBLEM_TEXT, format, list);
+  va_end(list);
   return false;
 }
 
 static bool new_label(reading *r, char name, uint8_t *label) {
   td_contraction *c = r->c;
-  if (c->label_count == TD_LABELS_MAX) return complain(r, "more than %d different axes", TD_LABELS_MAX, 0);
+  if (c->label_count == TD_LABELS_MAX) return complain(r, "more than %d different axes", TD_LABELS_MAX);
   *label = (uint8_t)c->label_count;
   c->names[c->label_count++] = name;
   return true;
@@ -157,7 +161,7 @@ static bool read_term(reading *r, const char **at, int operand, int rank) {
     } else if (!strncmp(*at, "...", 3) && dots < 0) {
       dots = count;
       *at += 2;
-    } else return complain(r, "'%c' in the subscripts: letters, ',', '...' and one '->' may stand there", **at, 0);
+    } else return complain(r, "'%c' in the subscripts: letters, ',', '...' and one '->' may stand there", **at);
   }
   int hidden = rank - count; // axes that the dots stand for
   if (hidden < 0 || (hidden > 0 && dots < 0)) {
@@ -206,15 +210,15 @@ static bool explicit_result(reading *r, const char *at) {
       continue;
     }
     if (!isalpha((unsigned char)*at) || (unsigned char)*at > 127)
-      return complain(r, "'%c' behind '->': letters and '...' may stand there", *at, 0);
+      return complain(r, "'%c' behind '->': letters and '...' may stand there", *at);
     int label = r->label[(int)*at];
-    if (label < 0) return complain(r, "the result has '%c', which no operand has", *at, 0);
-    if (seen[label]) return complain(r, "the result has '%c' twice", *at, 0);
+    if (label < 0) return complain(r, "the result has '%c', which no operand has", *at);
+    if (seen[label]) return complain(r, "the result has '%c' twice", *at);
     seen[label] = true;
     if (!add_result(r, (uint8_t)label)) return false;
   }
   return dots || !r->dots_rank ||
-         complain(r, "the result lacks '...', which stands for %d axes of the operands", r->dots_rank, 0);
+         complain(r, "the result lacks '...', which stands for %d axes of the operands", r->dots_rank);
 }
 
 static bool einsum_labels(const td_arg *args, int count, const td_meta *in, td_contraction *c, char *problem) {

@@ -115,7 +115,7 @@ int64_t td_matrices_workspace(const td_call *call, const td_solver *solver) {
 }
 
 static void print_place(const batch *b, int64_t index, char *text, size_t size) { // "a[2, 0]"
-  int64_t at[TD_RANK_MAX];
+  int64_t at[TD_RANK_MAX] = {0};
   for (int i = b->rank; i-- > 0; index /= b->shape[i]) at[i] = index % b->shape[i];
   int length = snprintf(text, size, "%s", b->call->op->params[0].name);
   for (int i = 0; i < b->rank; i++)
