@@ -196,8 +196,11 @@ static int cast_fail(const td_call *call, cast_task *task) {
   td_shape_print(&place, in->rank, index);
   char number[TD_NUMBER_TEXT];
   td_number_print(number, first.value);
-  td_error_set(call->context, TD_ERROR_VALUE, "cast: element %s is %s, which %s can't hold",
-               place.data ? place.data : "", number, td_dtype_name(task->to));
+  if (in->rank == 0)
+    td_error_set(call->context, TD_ERROR_VALUE, "cast: %s can't hold %s", td_dtype_name(task->to), number);
+  else
+    td_error_set(call->context, TD_ERROR_VALUE, "cast: element %s is %s, which %s can't hold",
+                 place.data ? place.data : "", number, td_dtype_name(task->to));
   td_error_hint(call->context, "saturate=True clamps to the limits of %s and makes NaN 0", td_dtype_name(task->to));
   td_text_clear(&place);
   return TD_ERROR_VALUE;

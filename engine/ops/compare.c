@@ -231,7 +231,7 @@ static int where_vjp(td_rule *rule) {
 
 static const td_op where_op = {
   .name = "where",
-  .params = { TD_TENSOR_PARAM("condition"), TD_XY },
+  .params = { { .name = "condition", .kind = TD_PARAM_INDEX }, TD_XY },
   .kind = TD_KIND_ELEMENTWISE,
   .infer = where_infer,
   .kernel = where_kernel,

@@ -27,20 +27,33 @@ static int shape_infer(td_infer *infer, const td_arg *shape, uint8_t dtype) {
   return TD_OK;
 }
 
+static int hold_fail(const td_call *call, double value) {
+  char number[TD_NUMBER_TEXT];
+  td_number_print(number, value);
+  return td_error_set(call->context, TD_ERROR_VALUE, "%s: %s can't hold %s", call->op->name,
+                      td_dtype_name(call->out[0].dtype), number);
+}
+
 // ---- full, zeros, ones ----
 
 static int full_infer(td_infer *infer) {
   return shape_infer(infer, &infer->args[0], dtype_or(&infer->args[2], infer->args[1].count ? TD_FLOAT32 : TD_INT64));
 }
 
+static bool holds(uint8_t dtype, int64_t value) { // is the integer itself again, cast to dtype and back?
+  int64_t cell, back;
+  td_cast_run(&cell, dtype, &value, TD_INT64, 0, 1, false);
+  td_cast_run(&back, TD_INT64, &cell, dtype, 0, 1, false);
+  return back == value;
+}
+
 static int full_kernel(const td_call *call) {
   const td_arg *value = &call->args[1];
   const td_view *out = &call->out[0];
   uint8_t from = value->count ? TD_FLOAT64 : TD_INT64;
-  if (!td_cast_run(out->data, out->dtype, value->count ? (const void *)&value->f : &value->i, from, 0, out->size,
-                   false))
-    return td_error_set(call->context, TD_ERROR_VALUE, "full: %s can't hold %g", td_dtype_name(out->dtype), value->f);
-  return TD_OK;
+  bool fits = value->count || td_dtype_category(out->dtype) != 1 || holds(out->dtype, value->i);
+  fits &= td_cast_run(out->data, out->dtype, value->count ? (const void *)&value->f : &value->i, from, 0, out->size, false);
+  return fits ? TD_OK : hold_fail(call, number_of(value));
 }
 
 static const td_op full = {
@@ -137,8 +150,9 @@ static int arange_kernel(const td_call *call) {
       whole[i] = (int64_t)((uint64_t)r.first + (uint64_t)(done + i) * (uint64_t)r.by);
       values[i] = r.start + (double)(done + i) * r.step;
     }
-    td_cast_run(out->data + done * bytes, out->dtype, r.whole ? (const void *)whole : values,
-                r.whole ? TD_INT64 : TD_FLOAT64, 8, count, false);
+    if (!td_cast_run(out->data + done * bytes, out->dtype, r.whole ? (const void *)whole : values,
+                     r.whole ? TD_INT64 : TD_FLOAT64, 8, count, false))
+      return hold_fail(call, r.step > 0 ? values[count - 1] : values[0]);
   }
   return TD_OK;
 }
@@ -195,7 +209,7 @@ static int linspace_kernel(const td_call *call) {
   for (int64_t i = 0; i < out->size; i++) {
     double at = parts > 0 ? (double)i / (double)parts : 0,
            value = endpoint && i == parts && i ? stop : start + (stop - start) * at;
-    td_cast_run(out->data + i * bytes, out->dtype, &value, TD_FLOAT64, 0, 1, false);
+    if (!td_cast_run(out->data + i * bytes, out->dtype, &value, TD_FLOAT64, 0, 1, false)) return hold_fail(call, value);
   }
   return TD_OK;
 }

@@ -155,6 +155,7 @@ static int index_put_infer(td_infer *infer) {
   int rank;
   int code = infer->in_count < 3 ? td_infer_fail(infer, TD_ERROR_INDEX, "no index tensor is given")
                                  : td_gather_plan_make(infer, x, 2, &infer->args[0], &plan);
+  if (!code) code = td_infer_written(infer, x, value);
   if (code) return code;
   td_gather_shape(&plan, x, x->dtype, &places);
   infer->out[0] = *x;
@@ -354,6 +355,7 @@ static int index_add_infer(td_infer *infer) {
   const td_meta *x = &infer->in[0], *source = &infer->in[2];
   int axis = 0, rank, code = td_infer_axis(infer, infer->args[0].i, x->rank, &axis);
   if (!code) code = td_index_dtype(infer, &infer->in[1]);
+  if (!code) code = td_infer_written(infer, x, source);
   if (code) return code;
   td_meta places = *x;
   int64_t shape[TD_RANK_MAX];

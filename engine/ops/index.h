@@ -5,7 +5,7 @@
 
 // Writes value, broadcast to size and cast to x's dtype, into x at start + k * step along each axis (x->rank numbers
 // each). The caller guarantees td_tensor_is_sole(x); value may not share x's storage. Errors: shapes that don't fit,
-// positions outside, memory; x is unchanged then.
+// positions outside, floats for an integer x, memory; x is unchanged then.
 int td_index_update_in_place(td_context *context, td_tensor *x, const td_tensor *value, const int64_t *start,
                              const int64_t *step, const int64_t *size);
 

@@ -17,7 +17,7 @@ enum td_param_kind {
   TD_PARAM_END = 0,
   TD_PARAM_TENSOR,          // a tensor, or a number that takes the dtype of the other tensors
   TD_PARAM_TENSOR_OPTIONAL, // as above, or None (the input is NULL)
-  TD_PARAM_INDEX,           // a tensor of integers or bools: numbers and lists among them take no dtype from the others
+  TD_PARAM_INDEX,           // a tensor of indices or of truths: numbers and lists among them take no dtype from the others
   TD_PARAM_TENSORS,         // a list or tuple of tensors; the only tensor parameter of its op
   TD_PARAM_TENSORS_SPREAD,  // as above, also written one after the other: meshgrid(x, y). A required text goes before: einsum
   TD_PARAM_INT, TD_PARAM_FLOAT, TD_PARAM_BOOL,
@@ -207,5 +207,6 @@ void td_op_signature(const td_op *op, td_text *text); // "sum(x, axis=None, keep
 int td_infer_broadcast(td_infer *infer, int a, int b, td_meta *out); // shape only; error names both shapes
 int td_infer_axis(td_infer *infer, int64_t axis, int rank, int *out);  // negative allowed; error names axis and rank
 int td_infer_axes(td_infer *infer, const td_arg *axes, int rank, bool reduced[TD_RANK_MAX]); // None: all; repeated axis is an error
+int td_infer_written(td_infer *infer, const td_meta *x, const td_meta *value); // floats are not written into integers
 int td_infer_fail(td_infer *infer, int code, const char *format, ...) __attribute__((format(printf, 3, 4))); // prefixes op name, adds operands
 #endif

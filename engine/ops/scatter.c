@@ -293,6 +293,7 @@ static int scatter_infer(td_infer *infer) {
                        ? check_broadcast(infer, x, &infer->in[1], infer->args[0].i, false, &index)
                        : check_inside(infer, x, &index, infer->args[0].i);
   int64_t shape[TD_RANK_MAX];
+  if (!code) code = td_infer_written(infer, x, source);
   if (code) return code;
   infer->out[0] = *x;
   if (td_shape_broadcast(source->rank, source->shape, index.rank, index.shape, &rank, shape, NULL) &&

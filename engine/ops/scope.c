@@ -137,6 +137,14 @@ int td_infer_axis(td_infer *infer, int64_t axis, int rank, int *out) {
   return TD_OK;
 }
 
+int td_infer_written(td_infer *infer, const td_meta *x, const td_meta *value) {
+  if (td_dtype_category(x->dtype) != 1 || !td_dtype_is_float(value->dtype)) return TD_OK;
+  int code = td_infer_fail(infer, TD_ERROR_DTYPE, "%s numbers are not written into %s", td_dtype_name(value->dtype),
+                           td_dtype_name(x->dtype));
+  td_error_hint(infer->context, "cast one of the two: astype(%s) drops the fractions", td_dtype_name(x->dtype));
+  return code;
+}
+
 int td_infer_axes(td_infer *infer, const td_arg *axes, int rank, bool reduced[TD_RANK_MAX]) {
   for (int i = 0; i < TD_RANK_MAX; i++) reduced[i] = !axes->given && i < rank;
   for (int i = 0; axes->given && i < axes->count; i++) {

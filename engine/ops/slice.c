@@ -275,6 +275,7 @@ static void sizes_text(td_text *text, const td_meta *value, int rank, const int6
 static int index_update_infer(td_infer *infer) {
   const td_meta *x = &infer->in[0], *value = &infer->in[1];
   int code = block_check(infer, infer->args, x->rank, x->shape);
+  if (!code) code = td_infer_written(infer, x, value);
   if (code) return code;
   infer->out[0] = *x;
   if (value_fits(value, x->rank, infer->args[2].ints)) return TD_OK;
@@ -361,6 +362,9 @@ int td_index_update_in_place(td_context *context, td_tensor *x, const td_tensor 
     td_text_clear(&text);
     return TD_ERROR_SHAPE;
   }
+  if (td_dtype_category(x->dtype) == 1 && td_dtype_is_float(value->dtype))
+    return td_error_set(context, TD_ERROR_DTYPE, "index_update: %s numbers are not written into %s",
+                        td_dtype_name(value->dtype), td_dtype_name(x->dtype));
   td_view from, spread;
   td_view_of(&from, value);
   int64_t space = cast_bytes(&from, x->dtype), to[TD_RANK_MAX] = {0};

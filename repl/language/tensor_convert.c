@@ -14,6 +14,10 @@ static bool int_fits(int64_t value, uint8_t dtype) {
   return true;
 }
 
+static void fail_range(td_interpreter *I, int64_t value, uint8_t dtype) {
+  td_raise(I, TD_CLASS_OVERFLOW_ERROR, "%lld is out of range for %s", (long long)value, td_dtype_name(dtype));
+}
+
 static td_tensor *number_to_tensor(td_interpreter *I, td_value v, int like) {
   int category = v.tag == TD_TAG_BOOL ? 0 : v.tag == TD_TAG_INT ? 1 : 2;
   static const uint8_t alone[] = {TD_BOOL, TD_INT64, TD_FLOAT32};
@@ -22,7 +26,7 @@ static td_tensor *number_to_tensor(td_interpreter *I, td_value v, int like) {
   if (category == 2) t = td_tensor_from_float(I->context, v.f, dtype);
   else if (int_fits(v.i, dtype)) t = td_tensor_from_int(I->context, v.i, dtype);
   else {
-    td_raise(I, TD_CLASS_OVERFLOW_ERROR, "%lld is out of range for %s", (long long)v.i, td_dtype_name(dtype));
+    fail_range(I, v.i, dtype);
     td_raise_hint(I, "cast the tensor to a wider dtype first, x.astype(int64)");
     return NULL;
   }
@@ -105,14 +109,16 @@ static bool scan(td_interpreter *I, td_value v, nest *n, int depth, bool first) 
 
 static double as_double(td_value v) { return v.tag == TD_TAG_DOUBLE ? v.f : (double)v.i; }
 
-static void fill(td_value v, td_tensor *t, int64_t *next) {
+static bool fill(td_interpreter *I, td_value v, td_tensor *t, int64_t *next) {
   td_value *items;
   int64_t count;
   if (sequence_items(v, &items, &count)) {
-    for (int64_t i = 0; i < count; i++) fill(items[i], t, next);
-    return;
+    for (int64_t i = 0; i < count; i++)
+      if (!fill(I, items[i], t, next)) return false;
+    return true;
   }
   int64_t at = (*next)++;
+  if (v.tag == TD_TAG_INT && !int_fits(v.i, t->dtype)) return fail_range(I, v.i, t->dtype), false;
   switch (t->dtype) {
   case TD_BOOL: ((uint8_t *)t->data)[at] = as_double(v) != 0; break;
   case TD_UINT8: ((uint8_t *)t->data)[at] = (uint8_t)v.i; break;
@@ -123,6 +129,7 @@ static void fill(td_value v, td_tensor *t, int64_t *next) {
   case TD_FLOAT32: ((float *)t->data)[at] = (float)as_double(v); break;
   default: ((double *)t->data)[at] = as_double(v);
   }
+  return true;
 }
 
 // Joins tensors along a new first axis, recorded like any op. Longer lists than a call takes are joined in groups.
@@ -172,8 +179,9 @@ static td_tensor *list_to_tensor(td_interpreter *I, td_value v, int like, int dt
     return NULL;
   }
   int64_t next = 0;
-  fill(v, t, &next);
-  return t;
+  if (fill(I, v, t, &next)) return t;
+  td_tensor_unref(t);
+  return NULL;
 }
 
 static td_tensor *range_to_tensor(td_interpreter *I, const td_range *range) {
@@ -220,7 +228,7 @@ td_tensor *td_cast_to(td_interpreter *I, td_tensor *t, uint8_t dtype) {
 
 td_tensor *td_to_tensor_of(td_interpreter *I, td_value v, uint8_t dtype) {
   bool list = td_is(v, &td_list_type) || td_is(v, &td_tuple_type);
-  td_tensor *t = list ? list_to_tensor(I, v, -1, dtype) : td_to_tensor(I, v, v.tag == TD_TAG_DOUBLE ? TD_FLOAT64 : -1);
+  td_tensor *t = list ? list_to_tensor(I, v, -1, dtype) : td_to_tensor(I, v, v.tag == TD_TAG_DOUBLE ? TD_FLOAT64 : dtype);
   return td_cast_to(I, t, dtype);
 }
 

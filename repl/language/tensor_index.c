@@ -474,6 +474,7 @@ td_value td_tensor_with_item(td_interpreter *I, td_value container, td_value key
   td_tensor *x = td_unbox_tensor(container), *t = td_to_tensor(I, value, x->dtype), *updated = NULL;
   bool done = false;
   s.count = s.advanced = 0;
+  if (t && td_dtype_category(x->dtype) == 1 && td_dtype_is_float(t->dtype)) t = td_cast_to(I, t, x->dtype);
   if (t) updated = fill_mask(I, x, key, t);
   if (t && !updated && select_key(I, &s, x, key)) {
     td_meta meta = td_tensor_meta(t);

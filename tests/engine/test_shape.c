@@ -41,6 +41,8 @@ static const op_case cases[] = {
     {"index_update", "[1, 2, 3, 4]; [8, 9]", "starts=(3,), steps=(-2,), sizes=(2,)", "[1, 9, 3, 8]",
      "[1, 0, 1, 0]; [1, 1]"},
     {"index_update", "i64 [[1, 2], [3, 4]]; f32 7.9", "starts=(0, 1), steps=(1, 1), sizes=(2, 1)",
+     "!DTYPE: float32 numbers are not written into int64", NULL},
+    {"index_update", "i64 [[1, 2], [3, 4]]; i32 7", "starts=(0, 1), steps=(1, 1), sizes=(2, 1)",
      "i64 [[1, 7], [3, 7]]", NULL},
     {"index_update", "[1, 2]; [1, 2, 3]", "starts=(0,), steps=(1,), sizes=(2,)",
      "!SHAPE: value of shape [3] doesn't broadcast to [2]", NULL},
