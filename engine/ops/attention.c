@@ -25,14 +25,12 @@ static int64_t quotient(int64_t a, int64_t b) { return (a + b - 1) / b; }
 typedef struct operand { // matrices with unit stride along rows
   const char *data;
   int64_t row, strides[TD_RANK_MAX]; // in elements; strides: of the heads' axes
-  td_flat flat;
 } operand;
 
 typedef struct added { // a mask; data NULL: none
   const char *data;
   bool truth; // bool: True takes part; else added
   int64_t row, column, strides[TD_RANK_MAX];
-  td_flat flat;
 } added;
 
 typedef struct task {
@@ -51,35 +49,33 @@ typedef struct task {
   char *sums; // dq of all parts but the first
 } task;
 
-static int operand_open(const td_call *call, const td_view *view, const task *t, operand *o) {
+// view, or a plain copy of it in the scratch.
+static td_view copied(const td_call *call, td_scratch *scratch, const td_view *view, uint8_t dtype) {
+  td_view v = *view;
+  v.data = (char *)td_scratch_view(scratch, call->context->pool, view, dtype);
+  for (int64_t i = v.rank, stride = 1; i-- > 0; stride *= v.shape[i]) v.strides[i] = stride;
+  return v;
+}
+
+static void operand_place(const td_call *call, td_scratch *scratch, const td_view *view, const task *t, operand *o) {
   td_view v = *view;
   int lead = v.rank - 2;
   int64_t rows = v.shape[lead], columns = v.shape[lead + 1];
-  if (v.dtype != t->dtype || (columns > 1 && v.strides[lead + 1] != 1) || (rows > 1 && v.strides[lead] < columns)) {
-    int code = td_flat_open(call, view, t->dtype, &o->flat);
-    if (code) return code;
-    v.data = (char *)o->flat.data;
-    for (int64_t i = v.rank, stride = 1; i-- > 0; stride *= v.shape[i]) v.strides[i] = stride;
-  }
+  if (v.dtype != t->dtype || (columns > 1 && v.strides[lead + 1] != 1) || (rows > 1 && v.strides[lead] < columns))
+    v = copied(call, scratch, view, t->dtype);
   o->data = v.data;
   o->row = rows > 1 ? v.strides[lead] : columns;
   for (int i = 0; i < t->rank; i++) {
     int from = i - (t->rank - lead);
     o->strides[i] = from < 0 || v.shape[from] == 1 ? 0 : v.strides[from];
   }
-  return TD_OK;
 }
 
-static int mask_open(const td_call *call, const td_view *view, const task *t, added *m) {
+static void mask_place(const td_call *call, td_scratch *scratch, const td_view *view, const task *t, added *m) {
   td_view v = *view, wide;
   int64_t shape[TD_RANK_MAX];
   m->truth = v.dtype == TD_BOOL;
-  if (!m->truth && v.dtype != t->dtype) {
-    int code = td_flat_open(call, view, t->dtype, &m->flat);
-    if (code) return code;
-    v.data = (char *)m->flat.data;
-    for (int64_t i = v.rank, stride = 1; i-- > 0; stride *= v.shape[i]) v.strides[i] = stride;
-  }
+  if (!m->truth && v.dtype != t->dtype) v = copied(call, scratch, view, t->dtype);
   memcpy(shape, t->shape, sizeof shape);
   shape[t->rank] = t->queries;
   shape[t->rank + 1] = t->keys;
@@ -88,7 +84,6 @@ static int mask_open(const td_call *call, const td_view *view, const task *t, ad
   m->row = wide.strides[t->rank];
   m->column = wide.strides[t->rank + 1];
   memcpy(m->strides, wide.strides, sizeof m->strides);
-  return TD_OK;
 }
 
 static int64_t head_offset(const task *t, const int64_t *strides, int64_t head) {
@@ -99,12 +94,6 @@ static int64_t head_offset(const task *t, const int64_t *strides, int64_t head) 
 
 static const char *rows_of(const task *t, const operand *o, int64_t head, int64_t row) {
   return o->data + (head_offset(t, o->strides, head) + row * o->row) * td_dtype_bytes(t->dtype);
-}
-
-static void close_all(task *t) {
-  operand *const all[] = {&t->q, &t->k, &t->v, &t->c};
-  for (int i = 0; i < 4; i++) td_flat_close(&all[i]->flat);
-  td_flat_close(&t->mask.flat);
 }
 
 static int64_t query_rows(const task *t) { return least(QUERIES, t->queries); }
@@ -606,62 +595,60 @@ static task task_of(const td_call *call) { // sizes alone
   return t;
 }
 
-static int task_open(const td_call *call, int mask, task *t) {
+static void task_place(const td_call *call, td_scratch *scratch, int mask, task *t) {
   operand *const all[] = {&t->q, &t->k, &t->v};
-  int code = TD_OK;
-  for (int i = 0; i < 3 && !code; i++) code = operand_open(call, &call->in[i], t, all[i]);
-  if (!code && mask < call->in_count && call->in[mask].data) code = mask_open(call, &call->in[mask], t, &t->mask);
-  return code;
+  for (int i = 0; i < 3; i++) operand_place(call, scratch, &call->in[i], t, all[i]);
+  if (mask < call->in_count && call->in[mask].data) mask_place(call, scratch, &call->in[mask], t, &t->mask);
 }
 
 static int64_t attention_workspace(const td_call *call) {
+  td_scratch scratch = {0};
   task t = task_of(call);
-  return td_items_scratch(call->context->pool, t.heads * blocks_each(&t), forward_scratch(&t));
+  task_place(call, &scratch, MASK, &t);
+  return scratch.used + td_items_scratch(call->context->pool, t.heads * blocks_each(&t), forward_scratch(&t));
 }
 
 static int attention_kernel(const td_call *call) {
+  td_scratch scratch = {.at = call->workspace};
   task t = task_of(call);
-  int code = task_open(call, MASK, &t);
+  task_place(call, &scratch, MASK, &t);
   t.y = call->out[0].data;
   t.logs_out = call->out[1].data;
-  if (!code)
-    td_items_run(call->context->pool, t.heads * blocks_each(&t), forward_scratch(&t), forward_item, &t,
-                 call->workspace);
-  close_all(&t);
-  return code;
+  td_items_run(call->context->pool, t.heads * blocks_each(&t), forward_scratch(&t), forward_item, &t,
+               td_scratch_take(&scratch, 0, 1));
+  return TD_OK;
 }
 
 static int64_t sums_bytes(const task *t) { return quotient((t->parts - 1) * t->heads * head_bytes(t), 64) * 64; }
 
-static int64_t adjoint_workspace(const td_call *call) {
+static task adjoint_place(const td_call *call, td_scratch *scratch) {
+  td_pool *pool = call->context->pool;
   task t = task_of(call);
   part_keys(&t);
-  return sums_bytes(&t) + td_items_scratch(call->context->pool, t.heads * t.parts, adjoint_scratch(&t));
+  task_place(call, scratch, A_MASK, &t);
+  operand_place(call, scratch, &call->in[A_C], &t, &t.c);
+  t.logs = td_scratch_view(scratch, pool, &call->in[A_LOGS], TD_FLOAT64);
+  t.deltas = td_scratch_view(scratch, pool, &call->in[A_DELTAS], TD_FLOAT64);
+  t.sums = td_scratch_take(scratch, sums_bytes(&t), 1);
+  return t;
+}
+
+static int64_t adjoint_workspace(const td_call *call) {
+  td_scratch scratch = {0};
+  task t = adjoint_place(call, &scratch);
+  return scratch.used + td_items_scratch(call->context->pool, t.heads * t.parts, adjoint_scratch(&t));
 }
 
 static int adjoint_kernel(const td_call *call) {
-  task t = task_of(call);
-  td_flat logs = {0}, deltas = {0};
-  part_keys(&t);
-  int code = task_open(call, A_MASK, &t);
-  if (!code) code = operand_open(call, &call->in[A_C], &t, &t.c);
-  if (!code) code = td_flat_open(call, &call->in[A_LOGS], TD_FLOAT64, &logs);
-  if (!code) code = td_flat_open(call, &call->in[A_DELTAS], TD_FLOAT64, &deltas);
-  if (!code) {
-    t.logs = (const double *)logs.data;
-    t.deltas = (const double *)deltas.data;
-    t.dq = call->out[0].data;
-    t.dk = call->out[1].data;
-    t.dv = call->out[2].data;
-    t.sums = call->workspace;
-    char *scratch = t.sums + sums_bytes(&t);
-    td_items_run(call->context->pool, t.heads * t.parts, adjoint_scratch(&t), adjoint_item, &t, scratch);
-    td_ranges_run(call->context->pool, t.heads, t.queries * t.size * t.parts, finish_heads, &t);
-  }
-  td_flat_close(&logs);
-  td_flat_close(&deltas);
-  close_all(&t);
-  return code;
+  td_scratch scratch = {.at = call->workspace};
+  task t = adjoint_place(call, &scratch);
+  t.dq = call->out[0].data;
+  t.dk = call->out[1].data;
+  t.dv = call->out[2].data;
+  td_items_run(call->context->pool, t.heads * t.parts, adjoint_scratch(&t), adjoint_item, &t,
+               td_scratch_take(&scratch, 0, 1));
+  td_ranges_run(call->context->pool, t.heads, t.queries * t.size * t.parts, finish_heads, &t);
+  return TD_OK;
 }
 
 // ---- the same by ops, whole: for derivatives of second order, and of masks ----

@@ -189,43 +189,25 @@ static td_convolution hidden_of(const td_call *call, const td_view *x, const td_
 
 // ---- running ----
 
-// Opens up to three inputs in the result's dtype and runs body, which sees them as a, b and bias.
-typedef void conv_body(const td_call *call, const td_convolution *v, const char *const data[3]);
-
-static int with_inputs(const td_call *call, const td_convolution *v, conv_body *body) {
-  td_flat flat[3] = {{0}};
+static int run(const td_call *call, const td_convolution *v, bool adjoint) { // x or y, w, bias
   const char *data[3] = {NULL};
-  int code = TD_OK;
-  for (int i = 0; i < call->in_count && !code; i++) {
-    if (!call->in[i].data) continue;
-    code = td_flat_open(call, &call->in[i], v->dtype, &flat[i]);
-    data[i] = flat[i].data;
-  }
-  if (!code) body(call, v, data);
-  for (int i = 0; i < 3; i++) td_flat_close(&flat[i]);
-  return code;
+  void *room = td_inputs_place(call, v->dtype, data);
+  td_convolution_run(call->context->pool, v, adjoint, data[0], data[1], data[2], call->out[0].data, room);
+  return TD_OK;
 }
 
-static void run_forward(const td_call *call, const td_convolution *v, const char *const data[3]) {
-  td_convolution_run(call->context->pool, v, false, data[0], data[1], data[2], call->out[0].data, call->workspace);
-}
-
-static void run_adjoint(const td_call *call, const td_convolution *v, const char *const data[3]) {
-  td_convolution_run(call->context->pool, v, true, data[0], data[1], data[2], call->out[0].data, call->workspace);
-}
-
-static void run_weight(const td_call *call, const td_convolution *v, const char *const data[3]) {
-  td_convolution_weight_run(call->context->pool, v, data[0], data[1], call->out[0].data, call->workspace);
+static int64_t workspace_of(const td_call *call, const td_convolution *v, bool adjoint) {
+  return td_inputs_bytes(call, v->dtype) + td_convolution_workspace(call->context->pool, v, adjoint);
 }
 
 static int conv_kernel(const td_call *call) {
   td_convolution v = conv_of(call);
-  return with_inputs(call, &v, run_forward);
+  return run(call, &v, false);
 }
 
 static int64_t conv_workspace(const td_call *call) {
   td_convolution v = conv_of(call);
-  return td_convolution_workspace(call->context->pool, &v, false);
+  return workspace_of(call, &v, false);
 }
 
 // ---- the hidden rows ----
@@ -287,28 +269,31 @@ static td_convolution weight_of(const td_call *call) {
 
 static int forward_kernel(const td_call *call) {
   td_convolution v = forward_of(call);
-  return with_inputs(call, &v, run_forward);
+  return run(call, &v, false);
 }
 static int adjoint_kernel(const td_call *call) {
   td_convolution v = adjoint_of(call);
-  return with_inputs(call, &v, run_adjoint);
+  return run(call, &v, true);
 }
 static int weight_kernel(const td_call *call) {
   td_convolution v = weight_of(call);
-  return with_inputs(call, &v, run_weight);
+  const char *data[2];
+  void *room = td_inputs_place(call, v.dtype, data);
+  td_convolution_weight_run(call->context->pool, &v, data[0], data[1], call->out[0].data, room);
+  return TD_OK;
 }
 
 static int64_t forward_workspace(const td_call *call) {
   td_convolution v = forward_of(call);
-  return td_convolution_workspace(call->context->pool, &v, false);
+  return workspace_of(call, &v, false);
 }
 static int64_t adjoint_workspace(const td_call *call) {
   td_convolution v = adjoint_of(call);
-  return td_convolution_workspace(call->context->pool, &v, true);
+  return workspace_of(call, &v, true);
 }
 static int64_t weight_workspace(const td_call *call) {
   td_convolution v = weight_of(call);
-  return td_convolution_weight_workspace(call->context->pool, &v);
+  return td_inputs_bytes(call, v.dtype) + td_convolution_weight_workspace(call->context->pool, &v);
 }
 
 static td_tensor *conv_forward(td_scope *s, td_tensor *x, td_tensor *w, const td_arg *args, const td_tensor *y);
@@ -600,12 +585,12 @@ static td_convolution transpose_of(const td_call *call) {
 
 static int transpose_kernel(const td_call *call) {
   td_convolution v = transpose_of(call);
-  return with_inputs(call, &v, run_adjoint);
+  return run(call, &v, true);
 }
 
 static int64_t transpose_workspace(const td_call *call) {
   td_convolution v = transpose_of(call);
-  return td_convolution_workspace(call->context->pool, &v, true);
+  return workspace_of(call, &v, true);
 }
 
 static int transpose_vjp(td_rule *rule) {

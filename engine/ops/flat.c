@@ -126,6 +126,26 @@ const void *td_scratch_view(td_scratch *scratch, td_pool *pool, const td_view *v
   return copy && view->size ? td_flat_fill(pool, view, dtype, copy) : copy;
 }
 
+static void inputs_walk(const td_call *call, uint8_t dtype, td_scratch *scratch, const char **data) {
+  for (int i = 0; i < call->in_count; i++) {
+    const td_view *in = &call->in[i];
+    const char *found = in->data ? td_scratch_view(scratch, call->context->pool, in, dtype) : NULL;
+    if (data) data[i] = found;
+  }
+}
+
+int64_t td_inputs_bytes(const td_call *call, uint8_t dtype) {
+  td_scratch scratch = {0};
+  inputs_walk(call, dtype, &scratch, NULL);
+  return scratch.used;
+}
+
+void *td_inputs_place(const td_call *call, uint8_t dtype, const char **data) {
+  td_scratch scratch = {.at = call->workspace};
+  inputs_walk(call, dtype, &scratch, data);
+  return td_scratch_take(&scratch, 0, 1);
+}
+
 // ---- inputs brought into the result ----
 
 static void bring_row(void *owner, char *out, const char *in, int64_t stride, int64_t n) {

@@ -199,8 +199,9 @@ static int64_t plan_bytes(const plan *p) {
   return bytes + largest;
 }
 
-static void plan_run(const td_call *call, const plan *p, const char *in) {
-  char *stages = call->workspace, *room = stages + (p->n > 1 ? 2 * stage_bytes(p) : 0);
+static void plan_run(const td_call *call, const plan *p) {
+  const char *in;
+  char *stages = td_inputs_place(call, call->out[0].dtype, &in), *room = stages + (p->n > 1 ? 2 * stage_bytes(p) : 0);
   int64_t inner = 1;
   for (int done = 0; done < p->n; done++) {
     const resize *r = &p->axes[p->n - 1 - done];
@@ -216,11 +217,7 @@ static void plan_run(const td_call *call, const plan *p, const char *in) {
 }
 
 static int run(const td_call *call, const plan *p) {
-  td_flat flat;
-  int code = td_flat_open(call, &call->in[0], call->out[0].dtype, &flat);
-  if (code) return code;
-  if (call->out[0].size) plan_run(call, p, flat.data);
-  td_flat_close(&flat);
+  if (call->out[0].size) plan_run(call, p);
   return TD_OK;
 }
 
@@ -246,13 +243,16 @@ static int adjoint_kernel(const td_call *call) {
   plan p = plan_of(call, true);
   return run(call, &p);
 }
+static int64_t workspace_of(const td_call *call, const plan *p) {
+  return call->out[0].size ? td_inputs_bytes(call, call->out[0].dtype) + plan_bytes(p) : 0;
+}
 static int64_t interpolate_workspace(const td_call *call) {
   plan p = plan_of(call, false);
-  return call->out[0].size ? plan_bytes(&p) : 0;
+  return workspace_of(call, &p);
 }
 static int64_t adjoint_workspace(const td_call *call) {
   plan p = plan_of(call, true);
-  return call->out[0].size ? plan_bytes(&p) : 0;
+  return workspace_of(call, &p);
 }
 
 // ---- shapes ----

@@ -71,35 +71,19 @@ static td_norm channel_layout(int rank, const int64_t *shape, int64_t groups) { 
 
 // ---- running ----
 
-typedef struct operands { // x, w, b, c in the result's dtype
-  td_flat flat[4];
-} operands;
-
-static int operands_open(const td_call *call, const int *inputs, int count, operands *o) {
-  int code = TD_OK;
-  memset(o, 0, sizeof *o);
-  for (int i = 0; i < count && !code; i++)
-    if (inputs[i] < call->in_count && call->in[inputs[i]].data)
-      code = td_flat_open(call, &call->in[inputs[i]], call->out[0].dtype, &o->flat[i]);
-  return code;
-}
-
-static void operands_close(operands *o) {
-  for (int i = 0; i < 4; i++) td_flat_close(&o->flat[i]);
-}
-
-static int run_norm(const td_call *call, td_norm *v, const int inputs[3]) { // x, w, b
-  operands o;
+static int run_norm(const td_call *call, td_norm *v) { // x, w, b
+  const char *data[3] = {NULL};
   v->dtype = call->out[0].dtype;
-  int code = operands_open(call, inputs, 3, &o);
-  if (!code && call->out[0].size)
-    td_norm_run(call->context->pool, v, o.flat[0].data, o.flat[1].data, o.flat[2].data, call->out[0].data, NULL, NULL,
-                call->workspace);
-  operands_close(&o);
-  return code;
+  void *room = td_inputs_place(call, v->dtype, data);
+  if (call->out[0].size)
+    td_norm_run(call->context->pool, v, data[0], data[1], data[2], call->out[0].data, NULL, NULL, room);
+  return TD_OK;
 }
 
-static const int all_three[] = {0, 1, 2};
+static int64_t workspace_of(const td_call *call, td_norm *v, bool adjoint) {
+  v->dtype = call->out[0].dtype;
+  return td_inputs_bytes(call, v->dtype) + td_norm_workspace(call->context->pool, v, adjoint);
+}
 
 // ---- the hidden rows: x is [batch, groups, channels, places] ----
 
@@ -126,12 +110,12 @@ static int hidden_infer(td_infer *infer) {
 
 static int standardize_kernel(const td_call *call) {
   td_norm v = hidden_layout(call);
-  return run_norm(call, &v, all_three);
+  return run_norm(call, &v);
 }
 
 static int64_t standardize_workspace(const td_call *call) {
   td_norm v = hidden_layout(call);
-  return td_norm_workspace(call->context->pool, &v, false);
+  return workspace_of(call, &v, false);
 }
 
 static int adjoint_infer(td_infer *infer) {
@@ -147,18 +131,16 @@ static int adjoint_infer(td_infer *infer) {
 
 static int adjoint_kernel(const td_call *call) {
   td_norm v = hidden_layout(call);
-  operands o;
-  int code = operands_open(call, (const int[]){0, 1, 2}, 3, &o);
-  if (!code)
-    td_norm_adjoint_run(call->context->pool, &v, o.flat[0].data, o.flat[1].data, o.flat[2].data, call->out[0].data,
-                        call->out[1].data, call->out[2].data, call->workspace);
-  operands_close(&o);
-  return code;
+  const char *data[3];
+  void *room = td_inputs_place(call, v.dtype, data);
+  td_norm_adjoint_run(call->context->pool, &v, data[0], data[1], data[2], call->out[0].data, call->out[1].data,
+                      call->out[2].data, room);
+  return TD_OK;
 }
 
 static int64_t adjoint_workspace(const td_call *call) {
   td_norm v = hidden_layout(call);
-  return td_norm_workspace(call->context->pool, &v, true);
+  return workspace_of(call, &v, true);
 }
 
 static const td_op adjoint_op, standardize_op;
@@ -366,9 +348,11 @@ static td_norm layer_call(const td_call *call) {
   return layer_of(call->op, x->rank, x->shape, axes, call->args, call->out[0].dtype);
 }
 
+static int64_t norm_workspace(const td_call *call) { return td_inputs_bytes(call, call->out[0].dtype); }
+
 static int layer_kernel(const td_call *call) {
   td_norm v = layer_call(call);
-  return run_norm(call, &v, all_three);
+  return run_norm(call, &v);
 }
 
 static int layer_vjp(td_rule *rule) {
@@ -387,6 +371,7 @@ static const td_op layer_norm = {
     .kind = TD_KIND_OPAQUE,
     .infer = layer_infer,
     .kernel = layer_kernel,
+    .workspace = norm_workspace,
     .vjp = layer_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
     .doc = "(x - mean) / sqrt(variance + eps) * w + b over the last axes: those of normalized_shape, else of w, else "
@@ -410,6 +395,7 @@ static const td_op rms_norm = {
     .kind = TD_KIND_OPAQUE,
     .infer = layer_infer,
     .kernel = layer_kernel,
+    .workspace = norm_workspace,
     .vjp = layer_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
     .doc =
@@ -472,12 +458,12 @@ static td_norm instance_layout(int rank, const int64_t *shape, double eps) {
 
 static int group_kernel(const td_call *call) {
   td_norm v = group_call(call);
-  return run_norm(call, &v, all_three);
+  return run_norm(call, &v);
 }
 
 static int instance_kernel(const td_call *call) {
   td_norm v = instance_layout(call->in[0].rank, call->in[0].shape, call->args[G_EPS].f);
-  return run_norm(call, &v, all_three);
+  return run_norm(call, &v);
 }
 
 static int group_vjp(td_rule *rule) {
@@ -499,6 +485,7 @@ static const td_op group_norm = {
     .kind = TD_KIND_OPAQUE,
     .infer = group_infer,
     .kernel = group_kernel,
+    .workspace = norm_workspace,
     .vjp = group_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
     .doc =
@@ -519,6 +506,7 @@ static const td_op instance_norm = {
     .kind = TD_KIND_OPAQUE,
     .infer = instance_infer,
     .kernel = instance_kernel,
+    .workspace = norm_workspace,
     .vjp = instance_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
     .doc =
@@ -582,11 +570,11 @@ static void store(const td_view *out, int64_t at, double value) {
 }
 
 // The running statistics moved towards the batch's; those of the batch themselves where there are none.
-static void move_statistics(const td_call *call, const td_norm *v, const double *found, const td_flat *running, int k) {
+static void move_statistics(const td_call *call, const td_norm *v, const double *found, const char *running, int k) {
   double momentum = call->args[B_MOMENTUM].f, n = (double)(v->batch * v->places), unbiased = k == 2 ? n / (n - 1) : 1;
   for (int64_t i = 0; i < v->groups; i++) {
     double value = found[i] * unbiased;
-    if (running->data) value = (1 - momentum) * element(running->data, v->dtype, i) + momentum * value;
+    if (running) value = (1 - momentum) * element(running, v->dtype, i) + momentum * value;
     store(&call->out[k], i, value);
   }
 }
@@ -619,43 +607,34 @@ static void inference_lines(void *argument, int64_t first, int64_t last) { // of
   }
 }
 
-static void infer_batch(const td_call *call, const td_norm *v, const td_flat flat[5]) {
-  inference w = {v,
-                 flat[0].data,
-                 flat[B_MEAN].data,
-                 flat[B_VARIANCE].data,
-                 flat[B_WEIGHT].data,
-                 flat[B_SHIFT].data,
-                 call->out[0].data};
+static void infer_batch(const td_call *call, const td_norm *v, const char *const data[5]) {
+  inference w = {v, data[0], data[B_MEAN], data[B_VARIANCE], data[B_WEIGHT], data[B_SHIFT], call->out[0].data};
   td_ranges_run(call->context->pool, v->batch * v->groups, v->places + 16, inference_lines, &w);
-  for (int k = 1; k < 3; k++) memcpy(call->out[k].data, flat[k].data, (size_t)(v->groups * td_dtype_bytes(v->dtype)));
+  for (int k = 1; k < 3; k++) memcpy(call->out[k].data, data[k], (size_t)(v->groups * td_dtype_bytes(v->dtype)));
 }
 
 static int64_t statistics_bytes(const td_norm *v) { return (v->groups * 2 * (int64_t)sizeof(double) + 63) / 64 * 64; }
 
 static int64_t batch_workspace(const td_call *call) {
   td_norm v = batch_layout(call->in[0].rank, call->in[0].shape, call->args[B_EPS].f);
-  v.dtype = call->out[0].dtype;
-  return statistics_bytes(&v) + td_norm_workspace(call->context->pool, &v, false);
+  return workspace_of(call, &v, false) + statistics_bytes(&v);
 }
 
 static int batch_kernel(const td_call *call) {
   td_norm v = batch_layout(call->in[0].rank, call->in[0].shape, call->args[B_EPS].f);
-  td_flat flat[5] = {{0}};
-  int code = TD_OK;
+  const char *data[5] = {NULL};
   v.dtype = call->out[0].dtype;
-  for (int i = 0; i < 5 && !code; i++)
-    if (i < call->in_count && call->in[i].data) code = td_flat_open(call, &call->in[i], v.dtype, &flat[i]);
-  if (!code && !call->args[B_TRAINING].i) infer_batch(call, &v, flat);
-  else if (!code) {
-    double *mean = call->workspace, *variance = mean + v.groups;
-    td_norm_run(call->context->pool, &v, flat[0].data, flat[B_WEIGHT].data, flat[B_SHIFT].data, call->out[0].data, mean,
-                variance, (char *)call->workspace + statistics_bytes(&v));
-    move_statistics(call, &v, mean, &flat[B_MEAN], 1);
-    move_statistics(call, &v, variance, &flat[B_VARIANCE], 2);
+  char *room = td_inputs_place(call, v.dtype, data);
+  if (!call->args[B_TRAINING].i) {
+    infer_batch(call, &v, data);
+    return TD_OK;
   }
-  for (int i = 0; i < 5; i++) td_flat_close(&flat[i]);
-  return code;
+  double *mean = (double *)room, *variance = mean + v.groups;
+  td_norm_run(call->context->pool, &v, data[0], data[B_WEIGHT], data[B_SHIFT], call->out[0].data, mean, variance,
+              room + statistics_bytes(&v));
+  move_statistics(call, &v, mean, data[B_MEAN], 1);
+  move_statistics(call, &v, variance, data[B_VARIANCE], 2);
+  return TD_OK;
 }
 
 static td_tensor *per_channel(td_rule *rule, td_tensor *t) { // [C] against x

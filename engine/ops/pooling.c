@@ -72,13 +72,15 @@ static int64_t item_count(task *t, bool whole) { // whole: an item is one plane 
   return t->w.planes && t->w.results ? t->w.planes * ((lines + t->lines_each - 1) / t->lines_each) : 0;
 }
 
-static void run_lines(const td_call *call, task *t, bool whole) {
+static int run_lines(const td_call *call, task *t, bool whole) {
   int64_t items = item_count(t, whole);
-  td_items_run(call->context->pool, items, line_scratch(&t->w), lines_item, t, call->workspace);
+  void *room = td_inputs_place(call, call->out[0].dtype, &t->in);
+  td_items_run(call->context->pool, items, line_scratch(&t->w), lines_item, t, room);
+  return TD_OK;
 }
 
 static int64_t workspace_of(const td_call *call, const td_windows *w) {
-  return td_items_scratch(call->context->pool, INT64_MAX, line_scratch(w));
+  return td_inputs_bytes(call, call->out[0].dtype) + td_items_scratch(call->context->pool, INT64_MAX, line_scratch(w));
 }
 
 // ---- largest elements ----
@@ -151,14 +153,8 @@ static int maximum_run(const td_call *call, const td_windows *w) {
                                                        [TD_INT32] = maximum_INT32,
                                                        [TD_INT64] = maximum_INT64};
   const td_view *out = &call->out[0];
-  td_flat flat;
-  int code = td_flat_open(call, &call->in[0], out->dtype, &flat);
-  if (code) return code;
-  task t = {
-      .w = *w, .line = lines[out->dtype], .in = flat.data, .out = out->data, .places = (int64_t *)call->out[1].data};
-  run_lines(call, &t, false);
-  td_flat_close(&flat);
-  return TD_OK;
+  task t = {.w = *w, .line = lines[out->dtype], .out = out->data, .places = (int64_t *)call->out[1].data};
+  return run_lines(call, &t, false);
 }
 
 static int set_maximum(td_infer *infer, const td_windows *w) {
@@ -265,22 +261,27 @@ static void gather_planes(void *argument, int64_t first, int64_t last) {
 
 static int64_t last_axes(const td_view *view, int n) { return td_shape_size(n, view->shape + view->rank - n); }
 
+static void move_place(const td_call *call, td_scratch *scratch, moving *m) {
+  m->in = td_scratch_view(scratch, call->context->pool, &call->in[0], call->out[0].dtype);
+  m->places = td_scratch_view(scratch, call->context->pool, &call->in[1], TD_INT64);
+}
+
+static int64_t move_workspace(const td_call *call) {
+  td_scratch scratch = {0};
+  moving m;
+  move_place(call, &scratch, &m);
+  return scratch.used;
+}
+
 static int move(const td_call *call, int n, const td_view *whole, td_range *work) {
-  const td_view *places = &call->in[1], *out = &call->out[0];
-  moving m = {.plane = last_axes(whole, n), .results = last_axes(places, n), .dtype = out->dtype, .out = out->data};
-  td_flat values, flat;
-  int code = td_flat_open(call, &call->in[0], out->dtype, &values);
-  if (code) return code;
-  code = td_flat_open(call, places, TD_INT64, &flat);
-  if (!code) {
-    m.in = values.data;
-    m.places = (const int64_t *)flat.data;
-    int64_t planes = out->size ? out->size / last_axes(out, n) : 0;
-    td_ranges_run(call->context->pool, planes, m.plane + m.results * 2, work, &m);
-    td_flat_close(&flat);
-  }
-  td_flat_close(&values);
-  return code;
+  const td_view *out = &call->out[0];
+  td_scratch scratch = {.at = call->workspace};
+  moving m = {
+      .plane = last_axes(whole, n), .results = last_axes(&call->in[1], n), .dtype = out->dtype, .out = out->data};
+  move_place(call, &scratch, &m);
+  int64_t planes = out->size ? out->size / last_axes(out, n) : 0;
+  td_ranges_run(call->context->pool, planes, m.plane + m.results * 2, work, &m);
+  return TD_OK;
 }
 
 static int move_infer(td_infer *infer, int n) {
@@ -342,6 +343,7 @@ static const td_op scatter_op = {
     .flags = TD_HIDDEN | TD_LINEAR,
     .infer = scatter_infer,
     .kernel = scatter_kernel,
+    .workspace = move_workspace,
     .vjp = scatter_vjp,
     .saves = TD_SAVES_IN1,
     .doc = "Adds each element of x into zeros of the given sizes, at its place in its plane.\nGradient: pool_gather.",
@@ -357,6 +359,7 @@ static const td_op gather_op = {
     .flags = TD_HIDDEN | TD_LINEAR,
     .infer = gather_infer,
     .kernel = gather_kernel,
+    .workspace = move_workspace,
     .vjp = gather_vjp,
     .saves = TD_SAVES_IN1,
     .doc = "The elements of x at places of its planes, which are its last n axes.\nGradient: pool_scatter.",
@@ -438,16 +441,10 @@ MEAN_LINE(float, single)
 MEAN_LINE(double, twofold)
 
 static int mean_run(const td_call *call, task *t, bool adjoint) {
-  td_flat flat;
-  int code = td_flat_open(call, &call->in[0], call->out[0].dtype, &flat);
-  if (code) return code;
   bool single = call->out[0].dtype == TD_FLOAT32;
-  t->in = flat.data;
   t->out = call->out[0].data;
   t->line = adjoint ? (single ? single_mean_adjoint : twofold_mean_adjoint) : single ? single_mean : twofold_mean;
-  run_lines(call, t, adjoint);
-  td_flat_close(&flat);
-  return TD_OK;
+  return run_lines(call, t, adjoint);
 }
 
 // avg_pool's windows over an x of these spatial sizes.
