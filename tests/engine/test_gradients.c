@@ -294,6 +294,39 @@ END_TEST
 
 // ---- batches ----
 
+// Allocations that tensors like op's outputs cost.
+static int64_t blocks_of(const td_op *op, td_tensor *const *out) {
+  int64_t before = td_memory_count();
+  for (int i = 0; i < td_op_outputs(op, out); i++)
+    td_tensor_unref(td_tensor_new(context, out[i]->dtype, out[i]->rank, out[i]->shape));
+  return td_memory_count() - before;
+}
+
+static void count_blocks(const td_op *op, int n, enum sample_form form, int dtype) {
+  sample_call call = made(op, n, form, dtype);
+  td_tensor *out[TD_OUTPUT_MAX];
+  run(op, n, &call, out);
+  drop(op, out);
+  int64_t before = td_memory_count();
+  run(op, n, &call, out);
+  int64_t blocks = td_memory_count() - before, allowed = blocks_of(op, out) + !!op->workspace;
+  ck_assert_msg(blocks <= allowed, "%s, sample %d (%s | %s), form %d: %lld allocations, not at most %lld", op->name, n,
+                op->samples[n].shapes, op->samples[n].args ? op->samples[n].args : "", form, (long long)blocks,
+                (long long)allowed);
+  drop(op, out);
+  sample_drop(&call);
+}
+
+START_TEST(outputs_and_workspace_are_all_that_is_allocated) {
+  const td_op *op = td_op_at(_i);
+  for (int n = 0; has_sample(op, n); n++) {
+    count_blocks(op, n, SAMPLE_PLAIN, -1);
+    count_blocks(op, n, SAMPLE_PLAIN, TD_FLOAT32);
+    count_blocks(op, n, SAMPLE_STRIDED, -1);
+  }
+}
+END_TEST
+
 static bool near(double a, double b, double tolerance) {
   if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
   if (a == b) return true;
@@ -534,6 +567,7 @@ int main(void) {
   tcase_add_loop_test(rows, scalar_inputs_run_or_are_refused, 0, count);
   tcase_add_loop_test(rows, every_floating_dtype_runs, 0, count);
   tcase_add_loop_test(rows, inputs_are_left_alone, 0, count);
+  tcase_add_loop_test(rows, outputs_and_workspace_are_all_that_is_allocated, 0, count);
   tcase_add_loop_test(rows, strided_inputs_give_the_same, 0, count);
   tcase_add_loop_test(rows, float32_is_near_float64, 0, count);
   suite_add_tcase(suite, rows);
