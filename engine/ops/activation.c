@@ -1,5 +1,6 @@
 // Smooth activation functions of layers; those with corners are in rectifier.c. Integers and bool give float32. All are
 // computed so that large arguments of either sign neither overflow nor cancel, infinities included.
+#include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
@@ -476,6 +477,7 @@ static const td_op glu_op = {
   .method = true,
   .infer = glu_infer,
   .kernel = glu_kernel,
+  .batch = td_batch_axes,
   .vjp = glu_vjp,
   .saves = TD_SAVES_IN0,
   .doc = "The gated linear unit a * sigmoid(b), a and b the halves of x along axis, whose size is even.\n"

@@ -361,7 +361,8 @@ static const td_op lerp_op = {
   .vjp = lerp_vjp,
   .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_IN2,
   .doc = "The number between start and end at weight, a number or a tensor: start + weight * (end - start).\n"
-         "Gradient: cotangent * (1 - weight) for start, cotangent * weight for end, cotangent * (end - start) for weight.",
+         "Gradient: cotangent * (1 - weight) for start, cotangent * weight for end, cotangent * (end - start) for\n"
+         "weight.",
   .example = "lerp(tensor([0., 10.]), tensor([4., 20.]), 0.5).tolist()  # [2.0, 15.0]",
   .samples = TD_SAMPLES{
     { .shapes = "3,4; 3,4; 3,4", .low = 0.1, .high = 0.9 },

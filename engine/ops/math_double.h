@@ -1,5 +1,5 @@
-// Scalar functions of float64 for the expressions of elementwise rows, within 2.5 ulp over their whole range (erfc within
-// 6), subnormals included. They have no branch, no table and no call, so that loops over them vectorise; NaN and
+// Scalar functions of float64 for the expressions of elementwise rows, within 2.5 ulp over their whole range (erfc
+// within 6), subnormals included. They have no branch, no table and no call, so that loops over them vectorise; NaN and
 // infinities come out as IEEE 754 wants them. The reductions of arguments and the series of log, sin and cos are those
 // of FreeBSD's msun; the series of erf and erfc are Chebyshev fits. What is not here is the C library's.
 #ifndef TD_OPS_MATH_DOUBLE_H
@@ -149,7 +149,8 @@ TD_INLINE double td_math_asinh_double(double x) {
 TD_INLINE double td_math_acosh_double(double x) {
   double t = x - 1;
   bool far = x > 0x1p54;
-  return td_math_log1p_any(far ? x : t + sqrt(2 * t + t * t)) + (far ? TD_LN2 : 0);
+  double value = td_math_log1p_any(far ? x : t + sqrt(2 * t + t * t)) + (far ? TD_LN2 : 0);
+  return x < 1 ? NAN : value;
 }
 TD_INLINE double td_math_atanh_double(double x) {
   double a = fabs(x);
@@ -190,9 +191,10 @@ TD_INLINE td_math_turn td_math_turn_of(double x) {
   double odd = 8.33333333332248946124e-03 + z * (-1.98412698298579493134e-04 + z * (2.75573137070700676789e-06 + z * (
                -2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)));
   double even = z * (4.16666666666666019037e-02 + z * (-1.38888888888741095749e-03 + z * (2.48015872894767294178e-05 +
-                z * (-2.75573143513906633035e-07 + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)))));
-  return (td_math_turn){ td_math_bits(shifted), r - ((z * (0.5 * low - v * odd) - low) + v * 1.66666666666666324348e-01),
-                         w + (((1 - w) - half) + (z * even - r * low)) };
+                z * (-2.75573143513906633035e-07 + z * (2.08757232129817482790e-09 + z *
+                -1.13596475577881948265e-11)))));
+  double sine = r - ((z * (0.5 * low - v * odd) - low) + v * 1.66666666666666324348e-01);
+  return (td_math_turn){ td_math_bits(shifted), sine, w + (((1 - w) - half) + (z * even - r * low)) };
 }
 
 TD_INLINE double td_math_turn_sine(td_math_turn a, uint64_t quadrant) {

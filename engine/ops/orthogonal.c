@@ -118,7 +118,7 @@ static const td_op qr = {
         "Gradient: (cq + q @ copy(m)) @ inv(r).T with m = r @ cr.T - cq.T @ q and copy the mirrored lower triangle; "
         "for m < n of the first m columns, which must be independent, as the columns of a must be for m >= n. With "
         "mode=\"complete\" and m > n there is none.",
-    .example = "qr(tensor([[3., 1.], [4., 2.]]))[1].round(3).tolist()  # [[-5.0, -2.2], [0.0, 0.4]]",
+    .example = "qr(tensor([[3., 1.], [4., 2.]], dtype=float64))[1].round(3).tolist()  # [[-5.0, -2.2], [0.0, 0.4]]",
     .source = "Roberts and Roberts, QR and LQ decomposition matrix backpropagation algorithms (2020)",
     .samples = TD_SAMPLES{{"3,3 +2", NULL, -1, 1, NULL},
                           {"4,2", NULL, -1, 1, NULL},

@@ -1,5 +1,5 @@
-// Powers: power, square, reciprocal, cube roots and lengths. The gradients hold at the edges: x**0 is flat everywhere, 0 as a base gives 0 for
-// the exponent, and so do the derivatives of higher order, because every factor that is exactly 0 decides its product.
+// Powers, roots and lengths. The gradients hold at the edges: x**0 is flat everywhere, 0 as a base gives 0 for the
+// exponent, and so do the derivatives of higher order, because every factor that is exactly 0 decides its product.
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"

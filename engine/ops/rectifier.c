@@ -1,5 +1,5 @@
-// Activation functions with corners. At a corner the gradient is PyTorch's: that of the side written without =. Integers
-// and bool give float32, but relu and relu6 keep integers.
+// Activation functions with corners, where the gradient is PyTorch's: that of the flatter side. Integers and bool give
+// float32, but relu and relu6 keep integers.
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
@@ -205,26 +205,27 @@ static const td_op selu_op = {
 
 // ---- between two corners ----
 
-TD_MAP2(TD_EACH_FLOAT, inside_gradient, FLOATING, T, ((y > p) & (y < q)) ? x * r : y != y ? x * r : 0)
+TD_MAP2(TD_EACH_FLOAT, inside_gradient, FLOATING, T, ((y <= p) | (y >= q)) ? 0 : x * r)
 
 static int inside_gradient_kernel(const td_call *call) {
-  const td_arg *args = call->args;
-  return td_map_run_with(call, &inside_gradient_map, (const double[TD_MAP_ARGUMENTS]){ args[0].f, args[1].f, args[2].f });
+  const double arguments[TD_MAP_ARGUMENTS] = {call->args[0].f, call->args[1].f, call->args[2].f};
+  return td_map_run_with(call, &inside_gradient_map, arguments);
 }
 
-static td_tensor *inside_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x, double low, double high, double slope);
+static const td_op inside_gradient_op;
 
 static int inside_gradient_vjp(td_rule *rule) {
-  const td_arg *args = rule->args;
+  td_scope *s = &rule->scope;
   if (rule->needs[0])
-    rule->din[0] = inside_gradient(&rule->scope, rule->cotangent[0], rule->in[1], args[0].f, args[1].f, args[2].f);
+    rule->din[0] = td_scope_apply(s, &inside_gradient_op, rule->args, 2, rule->cotangent[0], rule->in[1]);
   if (rule->needs[1]) rule->din[1] = td_scope_filled(&rule->scope, 0, &rule->in_meta[1]);
   return TD_OK;
 }
 
 static const td_op inside_gradient_op = {
   .name = "inside_gradient",
-  .params = { TD_TENSOR_PARAM("cotangent"), TD_X, FLOAT_PARAM("low", 0), FLOAT_PARAM("high", 1), FLOAT_PARAM("slope", 1) },
+  .params = { TD_TENSOR_PARAM("cotangent"), TD_X, FLOAT_PARAM("low", 0), FLOAT_PARAM("high", 1),
+              FLOAT_PARAM("slope", 1) },
   .kind = TD_KIND_ELEMENTWISE,
   .flags = TD_HIDDEN,
   .infer = td_map_floating,
@@ -232,12 +233,13 @@ static const td_op inside_gradient_op = {
   .expression = inside_gradient_text,
   .vjp = inside_gradient_vjp,
   .saves = TD_SAVES_IN1,
-  .doc = "slope times the cotangent where low < x < high, 0 elsewhere.\n"
+  .doc = "slope times the cotangent where low < x < high, 0 elsewhere; a bound that is NaN is none.\n"
          "Gradient: the same of its cotangent; 0 for x.",
   .samples = gradient_samples,
 };
 
-static td_tensor *inside_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x, double low, double high, double slope) {
+static td_tensor *inside_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x, double low, double high,
+                                  double slope) {
   td_arg args[] = { TD_FLOAT_DEFAULT(low), TD_FLOAT_DEFAULT(high), TD_FLOAT_DEFAULT(slope) };
   return td_scope_apply(s, &inside_gradient_op, args, 2, cotangent, x);
 }
@@ -331,7 +333,8 @@ static int hardswish_vjp(td_rule *rule) {
   td_tensor *c = rule->cotangent[0], *x = rule->in[0];
   td_tensor *line = td_add(s, times(s, x, 1. / 3), td_scope_number(s, 0.5, x));
   td_tensor *middle = inside_gradient(s, td_chain(s, c, line), x, -3, 3, 1);
-  rule->din[0] = td_where(s, td_greater(s, td_scope_number(s, 3, x), x), middle, td_where(s, td_equal(s, x, x), c, middle));
+  td_tensor *three = td_scope_number(s, 3, x), *below = td_less(s, x, three);
+  rule->din[0] = td_where(s, td_equal(s, x, x), td_where(s, below, middle, c), middle);
   return TD_OK;
 }
 
@@ -356,9 +359,11 @@ static const td_op hardswish_op = {
 
 TD_MAP1(TD_EACH_FLOAT, threshold, FLOATING, T, x <= p ? q : x)
 
-static int threshold_kernel(const td_call *call) { return td_map_run_with(call, &threshold_map, FIRST_ARGUMENTS(call)); }
+static int threshold_kernel(const td_call *call) {
+  return td_map_run_with(call, &threshold_map, FIRST_ARGUMENTS(call));
+}
 static int threshold_vjp(td_rule *rule) {
-  rule->din[0] = inside_gradient(&rule->scope, rule->cotangent[0], rule->in[0], rule->args[0].f, INFINITY, 1);
+  rule->din[0] = inside_gradient(&rule->scope, rule->cotangent[0], rule->in[0], rule->args[0].f, NAN, 1);
   return TD_OK;
 }
 

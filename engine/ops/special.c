@@ -83,8 +83,8 @@ static double quantile_center(double q) { // q = p - 1/2, |q| <= 0.425
   double above = 3.3871328727963666080e0 + r * (1.3314166789178437745e+2 + r * (1.9715909503065514427e+3 + r * (
                  1.3731693765509461125e+4 + r * (4.5921953931549871457e+4 + r * (6.7265770927008700853e+4 + r * (
                  3.3430575583588128105e+4 + r * 2.5090809287301226727e+3))))));
-  double under = 1 + r * (4.2313330701600911252e+1 + r * (6.8718700749205790830e+2 + r * (5.3941960214247511077e+3 + r * (
-                 2.1213794301586595867e+4 + r * (3.9307895800092710610e+4 + r * (2.8729085735721942674e+4 + r *
+  double under = 1 + r * (4.2313330701600911252e+1 + r * (6.8718700749205790830e+2 + r * (5.3941960214247511077e+3 +
+                 r * (2.1213794301586595867e+4 + r * (3.9307895800092710610e+4 + r * (2.8729085735721942674e+4 + r *
                  5.2264952788528545610e+3))))));
   return q * above / under;
 }
@@ -135,7 +135,7 @@ static double zeta(double s, double q) {
   double sum = 0, a = q + 12;
   for (int k = 0; k < 12; k++) sum += pow(q + k, -s);
   double power = pow(a, -s), rising = s / a;
-  sum += power * a / (s - 1) + power / 2;
+  sum += pow(a, 1 - s) / (s - 1) + power / 2; // not by power, which may vanish
   for (int j = 0; j < 7; j++) {
     sum += bernoulli[j] * rising * power;
     rising *= (s + 2 * j + 1) * (s + 2 * j + 2) / (a * a);
@@ -204,7 +204,8 @@ TD_MAP2(TD_EACH_FLOAT, polygamma, FLOATING, T, polygamma(x, y))
 TD_KERNEL(polygamma)
 
 static int lgamma_vjp(td_rule *rule) {
-  rule->din[0] = td_chain(&rule->scope, rule->cotangent[0], td_scope_apply(&rule->scope, &digamma_op, NULL, 1, rule->in[0]));
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_chain(s, rule->cotangent[0], td_scope_apply(s, &digamma_op, NULL, 1, rule->in[0]));
   return TD_OK;
 }
 ROW(lgamma, TD_ALIAS("gammaln"), TD_SAVES_IN0,
@@ -214,8 +215,8 @@ ROW(lgamma, TD_ALIAS("gammaln"), TD_SAVES_IN0,
 
 static int digamma_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  td_tensor *x = rule->in[0];
-  rule->din[0] = td_chain(s, rule->cotangent[0], td_scope_apply(s, &polygamma_op, NULL, 2, td_scope_number(s, 1, x), x));
+  td_tensor *x = rule->in[0], *slope = td_scope_apply(s, &polygamma_op, NULL, 2, td_scope_number(s, 1, x), x);
+  rule->din[0] = td_chain(s, rule->cotangent[0], slope);
   return TD_OK;
 }
 ROW(digamma, TD_ALIAS("psi"), TD_SAVES_IN0,

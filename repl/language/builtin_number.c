@@ -79,7 +79,9 @@ static td_value round_int(td_interpreter *I, int64_t i, int64_t digits) {
 static td_value builtin_round(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
   td_value x = arguments[0];
-  if (td_is_tensor_like(x)) return call_op(I, "round", arguments, td_is_none(arguments[1]) ? 1 : 2, NULL);
+  if (td_is_tensor_like(x))
+    return call_op(I, "round", arguments, td_is_none(arguments[1]) ? 1 : 2, td_as_dict(arguments[2]));
+  if (!no_options(I, "round", arguments[2])) return TD_NIL;
   if (td_is_instance(x)) {
     td_value method = special(I, x, "__round__");
     if (!td_is_nil(method)) return td_special_call(I, method, x, td_is_none(arguments[1]) ? 0 : 1, &arguments[1]);
@@ -339,8 +341,8 @@ static td_value builtin_ord(td_interpreter *I, td_value self, td_value *argument
 
 static const td_method rows[] = {
     {"abs", "(x, /)", builtin_abs, "The absolute value.\n>>> abs(-2)"},
-    {"round", "(number, ndigits=None)", builtin_round,
-     "The nearest int, or number with ndigits decimals; halves go to the even neighbour.\n>>> round(2.675, 2)"},
+    {"round", "(number, ndigits=None, **options)", builtin_round,
+     "The nearest int, or number with ndigits decimals; halves go to the even neighbour. Of a tensor, the op round.\n>>> round(2.675, 2)"},
     {"pow", "(base, exp, mod=None)", builtin_pow, "base ** exp, modulo mod if it is given.\n>>> pow(2, 10, 1000)"},
     {"divmod", "(a, b, /)", builtin_divmod, "The tuple (a // b, a % b).\n>>> divmod(7, 2)"},
     {"sum", "(*args, start=..., **options)", builtin_sum,

@@ -130,6 +130,8 @@ static const struct {
     {"tanh", tanh, 1},   {"sigmoid", sigmoid, 1}, {"softplus", softplus, 1}, {"log_sigmoid", log_sigmoid, 1},
     {"silu", silu, 1},   {"gelu", gelu, 1},       {"square", square, 0.5},   {"reciprocal", reciprocal, 0.5},
     {"floor", floor, 0}, {"ceil", ceil, 0},       {"round", rint, 0},        {"trunc", trunc, 0},
+    {"exp2", exp2, 1},   {"asinh", asinh, 1},     {"acosh", acosh, 1},       {"atanh", atanh, 1},
+    {"cbrt", cbrt, 1},   {"erf", erf, 1},         {"erfc", erfc, 1},
 };
 
 START_TEST(float32_is_within_its_bound) {
@@ -153,6 +155,55 @@ START_TEST(float32_is_within_its_bound) {
 }
 END_TEST
 
+// ---- float64 against the C library's long double ----
+
+static long double sigmoid_long(long double x) { return x >= 0 ? 1 / (1 + expl(-x)) : expl(x) / (1 + expl(x)); }
+static long double softplus_long(long double x) { return (x > 0 ? x : 0) + log1pl(expl(-fabsl(x))); }
+
+static const struct {
+  const char *name;
+  long double (*reference)(long double);
+  double bound;
+} wide_functions[] = {
+    {"exp", expl, 1},       {"exp2", exp2l, 1},   {"expm1", expm1l, 2}, {"log", logl, 1},
+    {"log1p", log1pl, 1},   {"sin", sinl, 1},     {"cos", cosl, 1},     {"sinh", sinhl, 2.5},
+    {"cosh", coshl, 2},     {"tanh", tanhl, 2.5}, {"erf", erfl, 2},     {"erfc", erfcl, 6},
+    {"asinh", asinhl, 2.5}, {"acosh", acoshl, 2}, {"atanh", atanhl, 2}, {"sigmoid", sigmoid_long, 2.5},
+    {"softplus", softplus_long, 2},
+};
+
+static double wide_ulps(double got, long double wanted) {
+  if (isnan(wanted)) return isnan(got) ? 0 : INFINITY;
+  if (isinf((double)wanted) || isinf(got)) return (double)wanted == got ? 0 : INFINITY;
+  int exponent;
+  frexpl(wanted, &exponent);
+  return (double)fabsl(got - wanted) / ldexp(1, exponent - 53 < -1074 ? -1074 : exponent - 53);
+}
+
+// Every exponent of both signs, and numbers of moderate size.
+static double wide_argument(int64_t i) {
+  uint64_t bits = (uint64_t)i * 0x9e3779b97f4a7c15;
+  double any;
+  memcpy(&any, &bits, 8);
+  return i % 2 ? any : (double)(int64_t)bits * 0x1p-63 * (i % 4 ? 40 : 3);
+}
+
+START_TEST(float64_is_within_its_bound) {
+  int64_t count = 60000;
+  td_tensor *x = td_tensor_new(context, TD_FLOAT64, 1, &count);
+  for (int64_t i = 0; i < count; i++) ((double *)x->data)[i] = wide_argument(i);
+  td_tensor *y = done(wide_functions[_i].name, td_tensor_ref(x), NULL, NULL);
+  for (int64_t i = 0; i < count; i++) {
+    double argument = ((double *)x->data)[i], got = ((double *)y->data)[i];
+    double distance = wide_ulps(got, wide_functions[_i].reference(argument));
+    REQUIRE(distance <= wide_functions[_i].bound, "%s(%a) is %a: off by %g ulp", wide_functions[_i].name, argument, got,
+            distance);
+  }
+  td_tensor_unref(x);
+  td_tensor_unref(y);
+}
+END_TEST
+
 static const double edges[] = {0.,   -0., 1,        -1,        2,   -2,    3,      -3,   0.5,   -0.5,     2.5,
                                -2.5, 10,  INFINITY, -INFINITY, NAN, 1e-40, -1e-40, 1e30, -1e30, 16777216, 8388609};
 
@@ -160,7 +211,7 @@ START_TEST(functions_of_two_hold_at_the_edges) {
   static const struct {
     const char *name;
     double (*reference)(double, double);
-  } pairs[] = {{"power", pow}, {"atan2", atan2}};
+  } pairs[] = {{"power", pow}, {"atan2", atan2}, {"hypot", hypot}, {"fmod", fmod}, {"copysign", copysign}};
   for (int f = 0; f < COUNT(pairs); f++)
     for (int i = 0; i < COUNT(edges); i++) {
       td_tensor *y = done(pairs[f].name, FLOATS(TD_FLOAT32, edges[i]), numbers(TD_FLOAT32, COUNT(edges), edges), NULL);
@@ -195,8 +246,8 @@ START_TEST(power_is_within_one_ulp) {
 END_TEST
 
 START_TEST(minus_zero_keeps_its_sign) {
-  static const char *const odd[] = {"expm1", "log1p", "sin",  "tan",   "asin", "atan",
-                                    "sinh",  "tanh",  "sqrt", "floor", "round"};
+  static const char *const odd[] = {"expm1", "log1p", "sin",   "tan",   "asin",  "atan",  "sinh", "tanh",
+                                    "sqrt",  "floor", "round", "trunc", "asinh", "atanh", "erf",  "cbrt"};
   for (int i = 0; i < COUNT(odd); i++) {
     EXPECT_FLOATS(done(odd[i], FLOATS(TD_FLOAT32, -0., 0.), NULL, NULL), TD_FLOAT32, -0., 0.);
     EXPECT_FLOATS(done(odd[i], FLOATS(TD_FLOAT64, -0., 0.), NULL, NULL), TD_FLOAT64, -0., 0.);
@@ -207,10 +258,12 @@ END_TEST
 // The value must not depend on what stands beside it: large angles send the loop another way.
 START_TEST(angles_do_not_depend_on_their_neighbours) {
   static const char *const names[] = {"sin", "cos", "tan"};
-  for (int f = 0; f < COUNT(names); f++) {
-    td_tensor *alone = done(names[f], FLOATS(TD_FLOAT32, 1.25, -70000.5), NULL, NULL);
-    td_tensor *beside = done(names[f], FLOATS(TD_FLOAT32, 1.25, -70000.5, 1e30, NAN), NULL, NULL);
-    ck_assert_mem_eq(alone->data, beside->data, 8);
+  for (int f = 0; f < 2 * COUNT(names); f++) {
+    const char *name = names[f / 2];
+    uint8_t dtype = f % 2 ? TD_FLOAT64 : TD_FLOAT32;
+    td_tensor *alone = done(name, FLOATS(dtype, 1.25, -70000.5), NULL, NULL);
+    td_tensor *beside = done(name, FLOATS(dtype, 1.25, -70000.5, 1e30, NAN), NULL, NULL);
+    ck_assert_mem_eq(alone->data, beside->data, (size_t)(2 * td_dtype_bytes(dtype)));
     td_tensor_unref(alone);
     td_tensor_unref(beside);
   }
@@ -655,6 +708,7 @@ int main(void) {
   tcase_add_checked_fixture(values, start, finish);
   tcase_set_timeout(values, 120);
   tcase_add_loop_test(values, float32_is_within_its_bound, 0, COUNT(functions));
+  tcase_add_loop_test(values, float64_is_within_its_bound, 0, COUNT(wide_functions));
   tcase_add_test(values, functions_of_two_hold_at_the_edges);
   tcase_add_test(values, power_is_within_one_ulp);
   tcase_add_test(values, minus_zero_keeps_its_sign);
