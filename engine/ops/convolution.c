@@ -29,7 +29,7 @@ static int check_operands(td_infer *infer, int n, int64_t groups, bool transpose
   int64_t channels = x->shape[x->rank - n - 1];
   for (int i = 0; i < n; i++)
     if (!w->shape[2 + i]) return td_infer_fail(infer, TD_ERROR_SHAPE, "w has a kernel of size 0");
-  if (w->shape[0] % groups)
+  if (w->shape[0] % groups || (groups > 1 && groups > w->shape[0]))
     return td_infer_fail(infer, TD_ERROR_SHAPE, "the %lld channels of w's axis 0 don't part into %lld groups",
                          (long long)w->shape[0], (long long)groups);
   bool fits = transposed ? channels == w->shape[0] : channels % groups == 0 && channels / groups == w->shape[1];
@@ -46,7 +46,7 @@ static int check_operands(td_infer *infer, int n, int64_t groups, bool transpose
   int64_t wanted = transposed ? w->shape[0] : w->shape[1] * groups, share = w->shape[1];
   if (x->shape[x->rank - 1] == wanted)
     td_error_hint(infer->context, "channels come first: swapaxes(x, %d, -1) if x has them last", x->rank - n - 1);
-  else if (!transposed && share && channels % share == 0 && w->shape[0] % (channels / share) == 0)
+  else if (!transposed && share && channels && channels % share == 0 && w->shape[0] % (channels / share) == 0)
     td_error_hint(infer->context, "groups=%lld fits", (long long)(channels / share));
   else
     td_error_hint(infer->context, "w's axis %d must have size %lld", transposed ? 0 : 1,
@@ -214,15 +214,20 @@ static int64_t conv_workspace(const td_call *call) {
 
 // Rules know the sizes that they ask for, so that there is little to check.
 static int hidden_check(td_infer *infer, int n) {
+  static const struct {
+    int index, lowest;
+    const char *name;
+  } rows[] = {{STRIDE, 1, "stride"}, {PADDING, 0, "padding"}, {DILATION, 1, "dilation"}, {SIZES, 0, "sizes"}};
   const td_arg *args = infer->args;
   if (n < 1 || n > 3) return td_infer_fail(infer, TD_ERROR_SHAPE, "the operands have no 1 to 3 spatial axes");
-  for (int i = STRIDE; i <= SIZES; i++)
-    if (i != GROUPS && args[i].count != n)
-      return td_infer_fail(infer, TD_ERROR_VALUE, "an argument has %d numbers for %d axes", args[i].count, n);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const td_arg *arg = &args[rows[i].index];
+    if (arg->count != n)
+      return td_infer_fail(infer, TD_ERROR_VALUE, "%s has %d numbers for %d axes", rows[i].name, arg->count, n);
+    int code = td_spatial_check(infer, arg, n, rows[i].name, rows[i].lowest);
+    if (code) return code;
+  }
   if (args[GROUPS].i < 1) return td_infer_fail(infer, TD_ERROR_VALUE, "groups must be at least 1");
-  for (int i = 0; i < n; i++)
-    if (args[STRIDE].ints[i] < 1 || args[DILATION].ints[i] < 1 || args[PADDING].ints[i] < 0 || args[SIZES].ints[i] < 0)
-      return td_infer_fail(infer, TD_ERROR_VALUE, "stride, padding, dilation or sizes are out of range");
   return set_dtype(infer);
 }
 

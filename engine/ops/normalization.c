@@ -108,6 +108,11 @@ static int hidden_infer(td_infer *infer) {
   return code ? code : set_output(infer);
 }
 
+static int standardize_infer(td_infer *infer) {
+  int code = hidden_infer(infer);
+  return code ? code : check_channels(infer, 2, infer->in[0].shape[1] * infer->in[0].shape[2]);
+}
+
 static int standardize_kernel(const td_call *call) {
   td_norm v = hidden_layout(call);
   return run_norm(call, &v);
@@ -252,7 +257,7 @@ static const td_op standardize_op = {
     .params = {TD_X, WEIGHT_PARAM, SHIFT_PARAM, HIDDEN_PARAMS},
     .kind = TD_KIND_OPAQUE,
     .flags = TD_HIDDEN,
-    .infer = hidden_infer,
+    .infer = standardize_infer,
     .kernel = standardize_kernel,
     .workspace = standardize_workspace,
     .vjp = standardize_vjp,

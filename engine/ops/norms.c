@@ -333,6 +333,7 @@ void td_norm_run(td_pool *pool, const td_norm *v, const char *x, const char *w, 
 void td_norm_adjoint_run(td_pool *pool, const td_norm *v, const char *x, const char *w, const char *c, char *dx,
                          char *dw, char *db, void *workspace) {
   task t = {.v = v, .x = x, .w = w, .c = c, .y = dx, .dw = dw, .db = db, .sums = workspace};
+  if (!weights(v)) return;
   if (v->over_batch) {
     td_items_run(pool, block_count(v), block_bytes(v, true), batch_item, &t, workspace);
     return;

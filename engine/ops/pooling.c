@@ -511,6 +511,9 @@ static int adjoint_sizes(td_infer *infer, const td_arg *sizes, bool adaptive) { 
   bool good = n >= 1 && n <= 3 && (c->rank == n + 1 || c->rank == n + 2);
   for (int i = 0; i < n && good; i++) good = sizes->ints[i] > 0 && sizes->ints[i] <= TD_SPATIAL_MAX;
   if (!good) return td_infer_fail(infer, TD_ERROR_SHAPE, "c and sizes don't belong to one pooling");
+  for (int i = 0; i < (adaptive ? 1 : 3) && !code; i++) // kernel_size, stride and padding, or output_size
+    code = td_spatial_check(infer, &args[i], n, infer->op->params[1 + i].name, i < 2);
+  if (code) return code;
   task t = {.count_padding = false};
   if (adaptive) t.w = td_windows_adaptive(sizes->ints, n, &args[0], 0);
   else t = avg_task(args, n, sizes->ints, 0);

@@ -22,13 +22,15 @@ static void unit_axes(td_windows *w) {
   for (int i = 0; i < 3; i++) w->axes[i] = (td_window_axis){1, 1, 1, 1, 0, 1};
 }
 
-void td_windows_count(td_windows *w, int64_t size) { // size: of x
+void td_windows_count(td_windows *w, int64_t size) {
+  w->planes = w->plane = w->results = 0;
+  if (!size) return; // of nothing the axes may be of any size
   w->plane = w->results = 1;
   for (int i = 0; i < 3; i++) {
     w->plane *= w->axes[i].in;
     w->results *= w->axes[i].out;
   }
-  w->planes = w->plane ? size / w->plane : 0;
+  w->planes = size / w->plane;
 }
 
 // ---- shapes ----
