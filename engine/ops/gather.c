@@ -191,7 +191,7 @@ static int64_t join_axes(const td_view *x, const int *axes, int count, int *rank
 }
 
 int64_t td_gather_bytes(const td_view *index, int count) {
-  int64_t shape[TD_RANK_MAX];
+  int64_t shape[TD_RANK_MAX] = {0};
   int rank;
   index_shape(index, count, &rank, shape);
   return td_shape_size(rank, shape) * (int64_t)sizeof(int64_t);

@@ -180,6 +180,10 @@ static int grid_make(td_infer *infer, const td_arg *sizes, int64_t height, int64
       return td_infer_fail(infer, TD_ERROR_SHAPE, "the kernel is larger than the image along axis %d", k - 2);
     g->windows[k] = room / g->stride[k] + 1;
   }
+  int64_t area, windows;
+  if (__builtin_mul_overflow(g->windows[0], g->windows[1], &windows) ||
+      __builtin_mul_overflow(g->kernel[0], g->kernel[1], &area) || windows > INT64_MAX >> 8 || area > INT64_MAX >> 8)
+    return td_infer_fail(infer, TD_ERROR_SHAPE, "there are too many windows");
   return TD_OK;
 }
 
@@ -205,7 +209,8 @@ static int im2col_infer(td_infer *infer) {
   if (code) return code;
   *out = (td_meta){.dtype = in->dtype, .rank = (uint8_t)(in->rank - 1)};
   out->shape[0] = in->shape[0];
-  out->shape[out->rank - 2] = in->shape[in->rank - 3] * g.kernel[0] * g.kernel[1];
+  if (__builtin_mul_overflow(in->shape[in->rank - 3], g.kernel[0] * g.kernel[1], &out->shape[out->rank - 2]))
+    return td_infer_fail(infer, TD_ERROR_SHAPE, "there are too many rows");
   out->shape[out->rank - 1] = g.windows[0] * g.windows[1];
   return TD_OK;
 }
