@@ -16,8 +16,8 @@ enum { BLOCK = 256 };
 #define PLUS_ABS(a, x, A) ((a) + fabs((A)(x)))
 #define PLUS_SQUARE(a, x, A) ((a) + (A)(x) * (A)(x))
 #define PLUS_ONE(a, x, A) ((a) + ((x) != 0 ? 1 : 0))
-#define LARGER_ABS(a, x, A) ((fabs((A)(x)) > (a)) | ((x) != (x)) ? fabs((A)(x)) : (a)) // a NaN stays
-#define SMALLER_ABS(a, x, A) ((fabs((A)(x)) < (a)) | ((x) != (x)) ? fabs((A)(x)) : (a))
+#define LARGER_ABS(a, x, A) (((fabs((A)(x)) > (a)) | ((x) != (x))) ? fabs((A)(x)) : (a)) // a NaN stays
+#define SMALLER_ABS(a, x, A) (((fabs((A)(x)) < (a)) | ((x) != (x))) ? fabs((A)(x)) : (a))
 
 static void finish_plain(const void *states, int64_t count, const td_finish *to) {
   for (int64_t i = 0; i < count; i++) td_finish_number(to, 0, i, ((const double *)states)[i]);

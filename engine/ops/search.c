@@ -34,10 +34,10 @@ static td_arg axes_of(const td_arg *axis) { // one axis, or None
     for (int l = 0; l < LANES; l++) lanes[l] = x[0];                                                                  \
     for (; i + LANES <= n; i += LANES)                                                                                \
       for (int l = 0; l < LANES; l++)                                                                                 \
-        lanes[l] = (x[i + l] OVER lanes[l]) | (x[i + l] != x[i + l]) ? x[i + l] : lanes[l];                           \
+        lanes[l] = ((x[i + l] OVER lanes[l]) | (x[i + l] != x[i + l])) ? x[i + l] : lanes[l];                         \
     if (i)                                                                                                            \
-      for (int l = 0; l < LANES; l++) best = (lanes[l] OVER best) | (lanes[l] != lanes[l]) ? lanes[l] : best;         \
-    for (; i < n; i++) best = (x[i] OVER best) | (x[i] != x[i]) ? x[i] : best;                                        \
+      for (int l = 0; l < LANES; l++) best = ((lanes[l] OVER best) | (lanes[l] != lanes[l])) ? lanes[l] : best;       \
+    for (; i < n; i++) best = ((x[i] OVER best) | (x[i] != x[i])) ? x[i] : best;                                      \
     if (a->at >= 0 && !(best OVER a->best) && !LOST(best, a->best)) return;                                           \
     for (i = 0; best == best ? x[i] != best : x[i] == x[i];) i++;                                                     \
     *a = (name##_state){best, first + i};                                                                             \

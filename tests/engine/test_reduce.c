@@ -110,6 +110,23 @@ static const op_case cases[] = {
     {"logcumsumexp", "[1000, 1000]", "axis=0", "[1000, 1000.6931471805599]", "[1.5, .5]"},
     {"logcumsumexp", "[1, inf, 1]", "axis=0", "[1, inf, inf]", NULL},
     {"logcumsumexp", "[-1000, 0]", "axis=0", "[-1000, 0]", "[1, 1]"},
+    {"sort", "[3, nan, 1, -0.0, 0]", NULL, "[-0.0, 0, 1, 3, nan]", "[1, 1, 1, 1, 1]"},
+    {"sort", "i32 [[3, -1], [-2147483648, 2]]", "axis=0, descending=True", "i32 [[3, 2], [-2147483648, -1]]", NULL},
+    {"sort", "bool [1, 0, 1]", NULL, "bool [0, 1, 1]", NULL},
+    {"sort", "[1]", "axis=1", "!INDEX: axis 1 is out of range for rank 1", NULL},
+    {"argsort", "[nan, nan, nan, 2, nan, nan]", NULL, "i64 [3, 0, 1, 2, 4, 5]", NULL},
+    {"argsort", "[2, 1, 2, 1]", "descending=True", "i64 [0, 2, 1, 3]", NULL},
+    {"topk", "[1, 5, 5, nan]", "k=2", "[nan, 5]", "[0, 1, 0, 1]"},
+    {"topk", "[1]", "k=2", "!VALUE: k must be 0 to 1", NULL},
+    {"kthvalue", "[1, 5, 2]", "k=0", "!VALUE: k must be 1 to 3", NULL},
+    {"median", "[1, nan, 2]", NULL, "nan", "[0, 1, 0]"},
+    {"median", "f32 {0}", NULL, "f32 nan", NULL},
+    {"nanmedian", "[[1, nan, 2], [nan, nan, nan]]", "axis=1", "[1.5, nan]", NULL},
+    {"nanmedian", "i64 [1, 2, 9]", NULL, "f32 2", NULL},
+    {"quantile", "[1, 2]", "q=2", "!VALUE: q must be 0 to 1, not 2", NULL},
+    {"quantile", "[inf, inf, 1]", "q=0.75", "inf", NULL},
+    {"searchsorted", "1; 2", NULL, "!SHAPE: the sorted sequence must have an axis", NULL},
+    {"bincount", "[1]; none", NULL, "!DTYPE: counts integers, not float64", NULL},
     {"argmax", "[[1, 9, 9], [7, 3, 7]]", "axis=1", "i64 [1, 0]", NULL},
     {"argmax", "[[1, 9], [7, 3]]", NULL, "i64 1", NULL},
     {"argmax", "[1, nan, 9]", NULL, "i64 1", NULL},
@@ -272,8 +289,31 @@ START_TEST(any_strides_give_the_same) {
 }
 END_TEST
 
+START_TEST(long_lines_are_sorted) {
+  const int64_t shape[] = {2, 150001}, turned[] = {150001, 2}, strides[] = {1, 150001};
+  const td_arg last[4] = {TD_INT_ARG(-1), TD_INT_ARG(0), TD_INT_ARG(1)}, first[4] = {TD_INT_ARG(0), TD_INT_ARG(0), TD_INT_ARG(1)};
+  td_tensor *x = td_tensor_new(context, TD_FLOAT32, 2, shape);
+  for (int64_t i = 0; i < x->size; i++) ((float *)x->data)[i] = (float)(i * 7919 % 100003) - 50000;
+  td_tensor *t = td_tensor_view(context, x, 2, turned, strides, 0);
+  td_tensor *a = apply(context, "sort", x, last), *b = apply(wide, "sort", x, last), *c = apply(wide, "sort", t, first);
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < x->size; i++) {
+    const float *values = (const float *)a->data;
+    wrong += i % shape[1] && values[i] < values[i - 1];
+    wrong += values[i] != ((const float *)b->data)[i];
+    wrong += values[i] != ((const float *)c->data)[i % shape[1] * 2 + i / shape[1]];
+  }
+  ck_assert_int_eq(wrong, 0);
+  td_tensor_unref(x);
+  td_tensor_unref(t);
+  td_tensor_unref(a);
+  td_tensor_unref(b);
+  td_tensor_unref(c);
+}
+END_TEST
+
 int main(void) {
   const TTest *tests[] = {empty_mean_warns, long_means_keep_their_digits, walks_agree_with_plain_sums,
-                          any_strides_give_the_same};
-  return cases_run("reduce", cases, sizeof cases / sizeof *cases, tests, 4);
+                          any_strides_give_the_same, long_lines_are_sorted};
+  return cases_run("reduce", cases, sizeof cases / sizeof *cases, tests, 5);
 }
