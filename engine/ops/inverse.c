@@ -229,17 +229,15 @@ static const td_op slogdet = {
 
 // ---- inv ----
 
-static int inv_one(td_problem *p) {
+static int inv_one(td_problem *p) { // solves for the unit matrix, which leaves zeros where they belong
   factors f = factors_take(p);
-  int n = f.rows, leading = at_least_one(n), query = -1, info = 0;
-  double size = 0;
-  p->lapack->getri(&n, f.lu, &leading, f.pivots, &size, &query, &info);
-  int length = (int)td_number_at(p, &size, 0);
-  void *work = td_take(p, length, p->bytes);
+  int n = f.rows, info = 0;
+  void *x = td_take(p, (int64_t)n * n, p->bytes);
   if (!p->scratch || !n) return 0;
   info = factors_find(p, &f);
-  if (!info) p->lapack->getri(&n, f.lu, &leading, f.pivots, work, &length, &info);
-  if (!info) td_matrix_store(p, &p->out[0], f.lu, n);
+  for (int64_t i = 0; i < (int64_t)n * n; i++) td_number_put(p, x, i, i % (n + 1) == 0);
+  if (!info) p->lapack->getrs("N", &n, &n, f.lu, &n, f.pivots, x, &n, &info, 1);
+  if (!info) td_matrix_store(p, &p->out[0], x, n);
   return info;
 }
 TD_SOLVER(inv, fail_singular, .in_axes = {2}, .out_axes = {2})

@@ -9,7 +9,6 @@
 // X(name, arguments): dNAME_ in float64, sNAME_ in float32, whose numbers are behind void *
 #define TD_LAPACK_ROUTINES(X)                                                                                          \
   X(getrf, (const int *m, const int *n, void *a, const int *lda, int *pivots, int *info))                              \
-  X(getri, (const int *n, void *a, const int *lda, const int *pivots, void *work, const int *lwork, int *info))        \
   X(getrs, (const char *trans, const int *n, const int *nrhs, const void *a, const int *lda, const int *pivots,        \
             void *b, const int *ldb, int *info, size_t))                                                               \
   X(trsm, (const char *side, const char *uplo, const char *trans, const char *diag, const int *m, const int *n,        \
