@@ -297,7 +297,7 @@ static int interpolate_infer(td_infer *infer) {
   const td_arg *size = &infer->args[SIZE], *scale = &infer->args[SCALE];
   int code = check_x(infer), n = x->rank - 2;
   if (code) return code;
-  if (size->given == scale->given)
+  if (!size->given == !scale->given)
     return td_infer_fail(infer, TD_ERROR_VALUE, "needs either size or scale_factor%s", size->given ? ", not both" : "");
   code = td_spatial_check(infer, size, n, "size", 1);
   if (!code && scale->given && scale->count != 1 && scale->count != n)
