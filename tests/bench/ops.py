@@ -13,6 +13,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BOUND_BYTES = 1 << 20  # rows that move less fit in a core's own cache
+LEAST_ROUNDS, PATIENCE = 3, 4  # a row that has taken so many seconds gets no more rounds than these
 
 
 def text(name):
@@ -142,7 +143,10 @@ def measure(row, rivals, bound, rounds, duration):
     """Times of each rival and of the bound, a number a round, and each rival's memory."""
     times = {name: [] for name in rivals}
     limits = []
-    for _ in range(rounds):
+    began = time.monotonic()
+    for done in range(rounds):
+        if done >= LEAST_ROUNDS and time.monotonic() - began > PATIENCE:
+            break
         for name, rival in rivals.items():
             times[name].append(rival.seconds(duration))
             time.sleep(0.005)  # PyTorch's idle threads spin for a while
