@@ -132,11 +132,11 @@ def side(times, row):
 
 
 def line(name, ours, theirs="", ratio="", of_bound="", memory=""):
-    print(f"  {name:46}{ours:>13} {theirs:>14}  {ratio:>7} {of_bound:>9}  {memory:>13}".rstrip(), flush=True)
+    print(f"  {name:50}{ours:>13} {theirs:>14}  {ratio:>7} {of_bound:>9}  {memory:>13}".rstrip(), flush=True)
 
 
 def note(name, text):
-    print(f"  {name:46}{text}", flush=True)
+    print(f"  {name:50}{text}", flush=True)
 
 
 def measure(row, rivals, bound, rounds, duration):
@@ -174,7 +174,7 @@ def race_row(row, rivals, bound, rounds, duration):
     ours = statistics.median(times["tapedeck"])
     ratio = statistics.median(times["PyTorch"]) / ours if "PyTorch" in able else None
     line(row.name, side(times["tapedeck"], row), side(times["PyTorch"], row) if ratio else "",
-         f"{ratio:.2f}x" if ratio else "", f"{ours / statistics.median(limits):.1f}x" if limits else "",
+         f"{ratio:.2f}x" if ratio else "", f"{ours / min(limits):.1f}x" if limits else "",
          " / ".join(f"{memory[name]:.0f}" for name in able if memory[name] is not None))
     return ratio
 
@@ -189,9 +189,9 @@ def summary(ratios):
     for op, rows in ratios.items():
         (least, case), (most, _) = min(rows), max(rows)
         span = f"  ({least:.2f} to {most:.2f}, least at {case})" if len(rows) > 1 else ""
-        print(f"    {op:44}{mean([ratio for ratio, _ in rows]):6.2f}x{span}")
+        print(f"    {op:48}{mean([ratio for ratio, _ in rows]):6.2f}x{span}")
     every = [ratio for rows in ratios.values() for ratio, _ in rows]
-    print(f"    {f'all {len(every)} rows':44}{mean(every):6.2f}x  ({sum(ratio < 1 for ratio in every)} behind)")
+    print(f"    {f'all {len(every)} rows':48}{mean(every):6.2f}x  ({sum(ratio < 1 for ratio in every)} behind)")
 
 
 def race(rows, program, python, bound, quick):
