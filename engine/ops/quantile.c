@@ -58,9 +58,11 @@ static void put_number(const td_view *out, int64_t at, double value) {
   else ((double *)out->data)[at] = value;
 }
 
-// Between a and b, which may be infinite and equal.
+// Between a and b, a <= b, which may be infinite and equal.
 static double mix(double a, double b, double weight) {
-  return a == b || weight == 0 ? a : weight < 0.5 ? a + (b - a) * weight : b - (b - a) * (1 - weight);
+  if (a == b || weight == 0) return a;
+  if (isinf(a) || isinf(b)) return a * (1 - weight) + b * weight;
+  return weight < 0.5 ? a + (b - a) * weight : b - (b - a) * (1 - weight);
 }
 
 static void quantile_line(void *owner, td_ordered *line) {
