@@ -253,7 +253,7 @@ static int weight_infer(td_infer *infer) {
   if (x->rank != y->rank || (x->rank != n + 1 && x->rank != n + 2) || (x->rank == n + 2 && x->shape[0] != y->shape[0]))
     return td_infer_fail(infer, TD_ERROR_SHAPE, "x and y don't belong to one convolution");
   int64_t groups = infer->args[GROUPS].i, inputs = x->shape[x->rank - n - 1], outputs = y->shape[y->rank - n - 1];
-  if (inputs % groups || outputs % groups)
+  if (inputs % groups || outputs % groups || (groups > 1 && groups > outputs))
     return td_infer_fail(infer, TD_ERROR_SHAPE, "the channels don't part into groups");
   out->rank = (uint8_t)(n + 2);
   out->shape[0] = outputs;
