@@ -200,7 +200,7 @@ static bool register_constants(td_interpreter *I) { // as tensors print them
 static bool register_seed(td_interpreter *I) { // random.seed, as Python and NumPy have it
   td_str *name = td_str_intern(I, "seed", strlen("seed"));
   td_module *module = name ? td_module_builtin(I, "random") : NULL;
-  bool ok = module && td_module_set(I, module, "seed", td_ref(td_builtin_find(I, name)));
+  bool ok = module && td_module_set(I, module, "seed", td_builtin_find(I, name));
   if (name) td_unref(td_from(name));
   return ok;
 }
