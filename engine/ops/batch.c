@@ -328,14 +328,12 @@ static int run(td_batching *b, td_tensor **out, int *out_count) {
 
 int td_batch_apply(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
                    td_tensor **out) {
-  td_batching b;
+  td_batching b = {.op = op, .in_count = in_count};
   td_tensor *physical[TD_OUTPUT_MAX];
   int level = 0, out_count = 0, made = 0, ceiling = context->batch_ceiling;
   for (int i = 0; i < in_count; i++)
     if (td_batch_level(in[i]) > level) level = td_batch_level(in[i]);
   td_scope_open(&b.scope, context);
-  b.op = op;
-  b.in_count = in_count;
   memcpy(b.args, args, (size_t)td_op_arg_count(op) * sizeof *args);
   int code = gather_inputs(&b, context, in, level);
   if (!code) {

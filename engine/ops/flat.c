@@ -162,8 +162,7 @@ const char *td_view_bring(const td_call *call) {
                      in->strides);
     return out->data;
   }
-  td_call shaped; // the result as row-major elements of the input's shape
-  shaped.context = call->context;
+  td_call shaped = {.context = call->context}; // the result as row-major elements of the input's shape
   shaped.in[0] = shaped.out[0] = *in;
   shaped.out[0].data = out->data;
   shaped.out[0].dtype = out->dtype;
