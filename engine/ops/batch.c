@@ -334,7 +334,7 @@ int td_batch_apply(td_context *context, const td_op *op, td_tensor *const *in, i
   for (int i = 0; i < in_count; i++)
     if (td_batch_level(in[i]) > level) level = td_batch_level(in[i]);
   td_scope_open(&b.scope, context);
-  memcpy(b.args, args, (size_t)td_op_arg_count(op) * sizeof *args);
+  if (args) memcpy(b.args, args, (size_t)td_op_arg_count(op) * sizeof *args);
   int code = gather_inputs(&b, context, in, level);
   if (!code) {
     b.size = context->batches[level - 1].size;

@@ -266,7 +266,7 @@ int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int 
   if (atomic_load_explicit(&context->interrupt, memory_order_relaxed))
     return td_error_set(context, TD_ERROR_INTERRUPT, "interrupted before %s", op->name);
   td_arg filled[TD_PARAM_MAX];
-  if (!args) {
+  if (!args && td_op_has_args(op, in_count)) {
     defaults(op, filled);
     args = filled;
   }

@@ -225,7 +225,7 @@ static int note_call(td_context *context, const td_op *op, td_tensor *const *in,
   m->op = op;
   m->in_count = in_count;
   m->place = context->place;
-  memcpy(m->args, args, (size_t)td_op_arg_count(op) * sizeof *args);
+  if (args) memcpy(m->args, args, (size_t)td_op_arg_count(op) * sizeof *args);
   for (int i = 0; i < in_count; i++) m->in[i] = td_tensor_ref(in[i]);
   return TD_OK;
 }

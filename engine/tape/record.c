@@ -293,7 +293,7 @@ static int record_op(td_context *context, const td_op *op, td_tensor *const *in,
   uint64_t mask = tracked & tapes->recording, lost = tracked & tapes->open & ~tapes->recording & ~tapes->hidden;
   if (lost) note_lost(context, in, in_count, lost);
   if (!mask) return TD_OK;
-  int arg_count = args ? td_op_arg_count(op) : 0;
+  int arg_count = args && td_op_has_args(op, in_count) ? td_op_arg_count(op) : 0;
   td_record *record = record_new(op, in_count, out_count, arg_count, mask);
   if (!record) return td_error_memory(context, "tape", (int64_t)sizeof *record);
   record->place = context->place;

@@ -53,9 +53,8 @@ static bool can_be_operand(td_value v) {
 }
 
 static td_value run_pair(td_interpreter *I, const td_op *op, td_tensor *a, td_tensor *b) {
-  static const td_arg none; // rows behind operators have no parameters but tensors: nothing to default
   td_tensor *in[2] = {a, b}, *out[TD_OUTPUT_MAX];
-  return td_op_apply(I->context, op, in, 2, &none, out) == TD_OK ? td_tensor_box(I, out[0]) : td_raise_engine(I);
+  return td_op_apply(I->context, op, in, 2, NULL, out) == TD_OK ? td_tensor_box(I, out[0]) : td_raise_engine(I);
 }
 
 static td_value apply_pair(td_interpreter *I, const td_op *op, td_value a, td_value b) {
