@@ -72,6 +72,7 @@ static int solve_triangular_vjp(td_rule *rule) {
 
 static const td_op solve_triangular = {
     .name = "solve_triangular",
+    .alias = TD_ALIAS("triangular_solve"),
     .params = {TD_MATRIX_PARAM("a"),
                TD_MATRIX_PARAM("b"),
                {.name = "upper", .kind = TD_PARAM_BOOL, .required = true},
