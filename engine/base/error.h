@@ -24,7 +24,7 @@ typedef uint64_t td_place; // where in the source: (source id << 32) | byte offs
 
 typedef struct td_operand { // one row of the operand table in a message
   char name[40];            // argument's name; the language may replace it by the variable's name
-  int32_t argument;         // index of the tensor argument, -1 = none
+  int32_t argument;         // its place in the call, a method's object being 0; -1 = none
   uint8_t dtype, rank;
   int64_t shape[TD_RANK_MAX];
 } td_operand;

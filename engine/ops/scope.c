@@ -82,7 +82,7 @@ td_tensor *td_scope_filled(td_scope *scope, double value, const td_meta *like) {
 
 static void operands_add(td_infer *infer) {
   const td_op *op = infer->op;
-  bool list = op->params[0].kind == TD_PARAM_TENSORS || op->params[0].kind == TD_PARAM_TENSORS_SPREAD;
+  bool one = op->params[0].kind == TD_PARAM_TENSORS, list = one || op->params[0].kind == TD_PARAM_TENSORS_SPREAD;
   int texts = 0; // arguments in front of the tensors
   for (int i = 0; i < TD_PARAM_MAX; i++) texts += td_op_goes_first(op, &op->params[i]);
   for (int i = 0; i < infer->in_count && i < 6; i++) {
@@ -90,7 +90,7 @@ static void operands_add(td_infer *infer) {
     char name[40];
     if (list) snprintf(name, sizeof name, "%s[%d]", op->params[0].name, i);
     else snprintf(name, sizeof name, "%s", op->params[i].name);
-    td_error_operand(infer->context, name, texts + i, &infer->in[i]);
+    td_error_operand(infer->context, name, one ? -1 : texts + i, &infer->in[i]);
   }
 }
 

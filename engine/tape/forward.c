@@ -303,8 +303,8 @@ static int check_tangent(td_context *context, const td_source *source, const td_
   if (t->dtype == tangent->dtype && td_shape_equal(t->rank, t->shape, tangent->rank, tangent->shape)) return TD_OK;
   td_meta want = td_tensor_meta(t), have = td_tensor_meta(tangent);
   td_error_set(context, TD_ERROR_SHAPE, "jvp: a tangent must have the shape and dtype of its primal");
-  td_error_operand(context, "primal", 0, &want);
-  td_error_operand(context, "tangent", 1, &have);
+  td_error_operand(context, "primal", 2, &want);
+  td_error_operand(context, "tangent", 3, &have);
   return TD_ERROR_SHAPE;
 }
 

@@ -136,8 +136,8 @@ static int check(jacobian *j) {
     td_meta metas[2] = {td_tensor_meta(target), td_tensor_meta(source)};
     td_error_set(j->context, TD_ERROR_SHAPE,
                  "batch_jacobian: target and source need the same number of examples in axis 0");
-    td_error_operand(j->context, "target", 0, &metas[0]);
-    td_error_operand(j->context, "source", 1, &metas[1]);
+    td_error_operand(j->context, "target", 1, &metas[0]);
+    td_error_operand(j->context, "source", 2, &metas[1]);
     return TD_ERROR_SHAPE;
   }
   return TD_OK;

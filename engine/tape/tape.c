@@ -215,7 +215,7 @@ int td_leaf_refuse(td_context *context, const char *who, const td_tensor *t) {
   td_error_set(context, TD_ERROR_DTYPE, "%s: only floating dtypes have gradients, and this is %s", who,
                td_dtype_name(t->dtype));
   td_meta meta = td_tensor_meta(t);
-  td_error_operand(context, "x", 0, &meta);
+  td_error_operand(context, "x", 1, &meta);
   td_error_hint(context, "use x.astype(float32)");
   return TD_ERROR_DTYPE;
 }

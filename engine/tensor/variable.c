@@ -88,8 +88,8 @@ static int refuse(td_context *context, int code, const td_variable *v, const td_
   td_meta_print(&given, other.dtype, other.rank, other.shape);
   td_error_set(context, code, "assign: the Variable%s%s is %s and the value %s: %s", v->name[0] ? " " : "", v->name,
                have.data ? have.data : "?", given.data ? given.data : "?", what);
-  td_error_operand(context, "variable", -1, &own);
-  td_error_operand(context, "value", 0, &other);
+  td_error_operand(context, "variable", 0, &own);
+  td_error_operand(context, "value", 1, &other);
   td_text_clear(&have);
   td_text_clear(&given);
   return code;
