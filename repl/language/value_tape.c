@@ -54,16 +54,17 @@ static bool add_tensor(td_interpreter *I, td_value leaf, void *argument) {
     f->tensors[f->count++] = NULL;
     return true;
   }
-  if (!td_is_tensor_like(leaf)) return not_a_tensor(I, leaf, f->role);
-  td_tensor *t = td_to_tensor(I, leaf, -1);
+  bool number = leaf.tag == TD_TAG_INT || leaf.tag == TD_TAG_DOUBLE;
+  if (!number && !td_is_tensor_like(leaf)) return not_a_tensor(I, leaf, f->role);
+  td_tensor *t = td_to_tensor(I, leaf, number ? TD_FLOAT32 : -1);
   if (t) f->tensors[f->count++] = t;
   return t != NULL;
 }
 
 static bool add_target(td_interpreter *I, td_value leaf, void *argument) {
-  if (!td_is_none(leaf)) return add_tensor(I, leaf, argument);
+  if (td_is_tensor_like(leaf)) return add_tensor(I, leaf, argument);
   not_a_tensor(I, leaf, ((flat *)argument)->role);
-  td_raise_hint(I, "is a return missing in the function that made it?");
+  if (td_is_none(leaf)) td_raise_hint(I, "is a return missing in the function that made it?");
   return false;
 }
 
