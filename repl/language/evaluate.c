@@ -1,6 +1,7 @@
 // Expressions: one function for each kind of node, found through the node. A value returned is owned by the caller;
 // NIL says that an exception is set. evaluate_fast.c has quicker forms of the common ones, call.c the calls,
 // comprehension.c the comprehensions.
+#include <stdio.h>
 #include <string.h>
 
 #include "repl/language/core.h"
@@ -20,6 +21,23 @@ static bool is_elsewhere(const char *name) {
   return false;
 }
 
+// The built-in module that is called so, or has a member that is: the hint goes to text.
+static bool module_hint(td_interpreter *I, td_str *name, char *text, size_t size) {
+  for (int32_t i = 0; i < I->core->module_count; i++) {
+    td_module *module = I->core->modules[i];
+    bool itself = strcmp(module->name->data, name->data) == 0;
+    td_value member = itself ? TD_NIL : td_module_attribute(I, module, name);
+    if (!itself && td_is_nil(member)) continue;
+    td_unref(member);
+    bool known = !td_is_nil(td_module_get(I->builtins, module->name));
+    if (itself) snprintf(text, size, "write 'import %s' first", name->data);
+    else if (known) snprintf(text, size, "did you mean '%s.%s'?", module->name->data, name->data);
+    else snprintf(text, size, "write 'from %s import %s' first", module->name->data, name->data);
+    return true;
+  }
+  return false;
+}
+
 static void name_hint(td_interpreter *I, const td_node *n) {
   td_value raised = td_take_raised(I);
   td_list *names = td_list_new(I, 64);
@@ -35,10 +53,13 @@ static void name_hint(td_interpreter *I, const td_node *n) {
     td_builtin_names(I, names);
     near = td_suggest(n->name->data, names);
   }
+  char text[200];
+  bool in_module = module_hint(I, n->name, text, sizeof text);
   td_clear_raised(I);
   td_put_raised(I, raised);
   if (is_elsewhere(n->name->data))
     td_raise_hint(I, "its functions are built in: write exp(x) for %s.exp(x), and tensor([1., 2.])", n->name->data);
+  else if (in_module) td_raise_hint(I, "%s", text);
   else if (near) td_raise_hint(I, "did you mean '%s'?", near);
   td_unref(td_from(names));
 }

@@ -94,7 +94,7 @@ static void add_hint(td_interpreter *I, const char *name) {
   size_t length = strcspn(name, ".");
   for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++) {
     if (strlen(built_in[i]) != length || strncmp(name, built_in[i], length) != 0) continue;
-    td_raise_hint(I, "tensors, their functions and layers are built in: write tensor([1., 2.]), exp(x), Dense(10) "
+    td_raise_hint(I, "tensors and their functions are built in: write tensor([1., 2.]), exp(x), conv2d(x, w) "
                      "without an import");
     return;
   }

@@ -15,6 +15,25 @@ static const struct {
     {"nil", "None"},  {"none", "None"}, {"undefined", "None"}, {"nullptr", "None"}, {"this", "self"},
 };
 
+// What other systems call it: suggested where the candidates have it.
+static const struct {
+  const char *word, *name;
+} synonyms[] = {
+    {"array", "tensor"},    {"asarray", "tensor"},   {"constant", "tensor"},   {"ndarray", "tensor"},
+    {"jacfwd", "jacobian"}, {"jacrev", "jacobian"},  {"Parameter", "Variable"},
+};
+
+static const char *synonym(const char *word, const td_list *candidates) {
+  for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++) {
+    if (strcmp(synonyms[i].word, word) != 0) continue;
+    for (int64_t k = 0; k < candidates->count; k++) {
+      const td_value name = candidates->items[k];
+      if (td_is(name, &td_str_type) && strcmp(td_as_str(name)->data, synonyms[i].name) == 0) return synonyms[i].name;
+    }
+  }
+  return NULL;
+}
+
 static int fold(const char *word, char folded[WORD_MAX]) { // lower case without underscores; returns its length
   int length = 0;
   for (; *word && length < WORD_MAX - 1; word++) {
@@ -50,12 +69,14 @@ const char *td_suggest(const char *word, td_list *candidates) {
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
     if (strcmp(foreign[i].word, word) == 0) return foreign[i].name;
   }
+  const char *nearest = synonym(word, candidates);
+  if (nearest) return nearest;
   char folded[WORD_MAX], other[WORD_MAX];
   int length = fold(word, folded), best = length < 3 ? 1 : least(length / 3 + 1, 4); // a distance below this is near
-  const char *nearest = NULL;
   for (int64_t i = 0; i < candidates->count; i++) {
     if (!td_is(candidates->items[i], &td_str_type)) continue;
     const char *name = td_as_str(candidates->items[i])->data;
+    if (name[0] == '_' && word[0] != '_') continue; // nobody's but its own file's
     int other_length = fold(name, other);
     if (abs(other_length - length) >= best || strcmp(name, word) == 0) continue;
     int found = distance(folded, length, other, other_length);
