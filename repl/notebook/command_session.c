@@ -25,10 +25,19 @@ static td_value take_global(td_interpreter *I, td_module *module, const char *na
   return value;
 }
 
+static bool is_expression(td_interpreter *I, const char *text) {
+  td_text enclosed = {0};
+  td_text_print(&enclosed, "(%s\n)", text);
+  bool complete = enclosed.data && *text && td_check_complete(I, enclosed.data, enclosed.length) == TD_PARSED;
+  td_text_clear(&enclosed);
+  return complete;
+}
+
 td_value td_evaluate_in(td_interpreter *I, td_module *module, const char *text, const char *name) {
   td_text wrapped = {0};
-  td_text_print(&wrapped, "_tapedeck_value_ = (%s\n)", text);
-  bool expression = wrapped.data && *text && td_check_complete(I, wrapped.data, wrapped.length) == TD_PARSED;
+  bool expression = is_expression(I, text);
+  if (expression) td_text_print(&wrapped, "_tapedeck_value_ = \\\n%s\n", text); // an error shows the line of text alone
+  if (wrapped.failed) return td_text_clear(&wrapped), td_raise_memory(I);
   const char *code = expression ? wrapped.data : text;
   td_run_result result = td_run_module(I, module, code, strlen(code), name, "");
   td_text_clear(&wrapped);

@@ -46,6 +46,8 @@ static double norm_of(const td_tensor *t) {
   return sqrt(sum);
 }
 
+static const char health_forms[] = "%health m; %health variables, gradients; %health tape";
+
 typedef struct health {
   td_text text;
   int count;
@@ -67,7 +69,7 @@ static bool health_leaf(td_interpreter *I, td_value leaf, void *argument) {
   health *h = argument;
   if (!td_is(leaf, &td_variable_type)) {
     td_raise(I, TD_CLASS_TYPE_ERROR, "%%health needs Variables, a model or a tape, not %s", td_type_name(I, leaf));
-    td_raise_hint(I, "%%health m; %%health variables, gradients; %%health tape");
+    td_raise_hint(I, "%s", health_forms);
     return false;
   }
   const td_variable *v = td_unbox_variable(leaf);
@@ -127,7 +129,10 @@ static bool tape_health(td_interpreter *I, const td_tape *tape, health *h) { // 
 }
 
 static td_value run_health(td_interpreter *I, const char *arguments) {
-  if (!*arguments) return td_raise(I, TD_CLASS_SYNTAX_ERROR, "%%health needs Variables, a model or a tape");
+  if (!*arguments) {
+    td_raise(I, TD_CLASS_SYNTAX_ERROR, "%%health needs Variables, a model or a tape");
+    return td_raise_hint(I, "%s", health_forms), TD_NIL;
+  }
   td_value v = td_evaluate_text(I, arguments, "%health");
   if (td_is_nil(v)) return TD_NIL;
   health h = {0};
