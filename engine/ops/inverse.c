@@ -338,7 +338,7 @@ static int solve_vjp(td_rule *rule) {
   td_tensor *db = td_solve(s, td_swap_last(s, a), rule->cotangent[0]);
   rule->din[1] = db;
   if (!rule->needs[0] || !db || !x) return TD_OK;
-  const td_meta *b = &rule->in_meta[1];
+  const td_tensor *b = rule->in[1];
   bool vector = td_is_vector_side(a->rank, a->shape, b->rank, b->shape);
   td_tensor *columns = vector ? td_as_columns(s, db) : db;
   rule->din[0] = td_negative(s, td_matmul(s, columns, vector ? td_as_rows(s, x) : td_swap_last(s, x)));

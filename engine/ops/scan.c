@@ -436,8 +436,7 @@ typedef struct along { // the input of a scan as it runs: flattened where there 
   int64_t shape[TD_RANK_MAX];
 } along;
 
-static along along_of(const td_rule *rule) {
-  const td_meta *in = &rule->in_meta[0];
+static along along_of(const td_rule *rule, const td_meta *in) {
   const td_arg *axis = &rule->args[0];
   along a = {.flat = !axis->given, .rank = in->rank};
   int64_t size = td_shape_size(in->rank, in->shape);
@@ -484,7 +483,7 @@ static td_tensor *scan_with(td_scope *s, const td_op *op, td_tensor *x, int64_t 
 static td_tensor *recurrence(td_scope *s, td_tensor *x, td_tensor *factor, int64_t axis, bool reverse);
 
 static int cumsum_vjp(td_rule *rule) { // the running sum from the other end
-  along a = along_of(rule);
+  along a = along_of(rule, &rule->in_meta[0]);
   if (a.empty) return TD_OK;
   td_tensor *c = enter(rule, &a, rule->cotangent[0]);
   rule->din[0] =
@@ -500,7 +499,7 @@ static td_tensor *flipped(td_scope *s, td_tensor *x, int axis, bool flip) {
 // dx[j] = (product before j) s[j] with s[j] = c[j] + x[j + 1] s[j + 1]: nothing is divided.
 static int cumprod_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  along a = along_of(rule);
+  along a = along_of(rule, &rule->in_meta[0]);
   bool exclusive = rule->args[1].i, reverse = rule->args[2].i;
   if (a.empty) return TD_OK;
   td_tensor *x = flipped(s, enter(rule, &a, rule->in[0]), a.axis, reverse);
@@ -513,7 +512,7 @@ static int cumprod_vjp(td_rule *rule) {
 }
 
 static int extreme_vjp(td_rule *rule) { // to the elements that were found
-  along a = along_of(rule);
+  along a = along_of(rule, &rule->in_meta[0]);
   if (a.empty || !rule->cotangent[0]) return TD_OK;
   rule->din[0] = leave(rule, &a, td_gather_adjoint(&rule->scope, rule->cotangent[0], rule->out[1], a.axis, a.rank, a.shape));
   return TD_OK;
@@ -522,7 +521,7 @@ static int extreme_vjp(td_rule *rule) { // to the elements that were found
 // dx[j] = exp(x[j] - y[j]) u[j] with u[j] = c[j] + exp(y[j] - y[j + 1]) u[j + 1]; no factor is above 1.
 static int logcumsumexp_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  along a = along_of(rule);
+  along a = along_of(rule, &rule->in_meta[0]);
   if (a.empty) return TD_OK;
   td_tensor *x = enter(rule, &a, rule->in[0]), *y = rule->out[0], *one = td_scope_number(s, 1, y);
   td_tensor *before = shift(s, y, a.axis, true, 0), *nothing = td_scope_number(s, -INFINITY, y);
@@ -537,7 +536,7 @@ static int logcumsumexp_vjp(td_rule *rule) {
 // The recurrence from the other end is the transposed one.
 static int recurrence_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  along a = along_of(rule);
+  along a = along_of(rule, &rule->out_meta[0]); // the shape of x, which may be a constant
   bool reverse = rule->args[1].i;
   if (a.empty) return TD_OK;
   td_tensor *summed = recurrence(s, rule->cotangent[0], rule->in[1], a.axis, !reverse);

@@ -59,7 +59,7 @@ static int solve_triangular_vjp(td_rule *rule) {
   td_tensor *g = td_solve_triangular(s, a, rule->cotangent[0], upper, left, !transposed, unit);
   rule->din[1] = g;
   if (!rule->needs[0] || !g || !x) return TD_OK;
-  const td_meta *b = &rule->in_meta[1];
+  const td_tensor *b = rule->in[1];
   if (td_is_vector_side(a->rank, a->shape, b->rank, b->shape)) {
     g = td_as_columns(s, g);
     x = td_as_columns(s, x);

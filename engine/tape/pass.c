@@ -190,6 +190,7 @@ static void add_chunk(void *argument, int64_t chunk) {
 
 static bool add_in_place(td_context *context, const td_tensor *sum, const td_tensor *more) {
   if (td_dtype_is_half(sum->dtype) || more->origin || !td_tensor_is_sole(sum) || context->inspector) return false;
+  if ((sum->flags | more->flags) & TD_TENSOR_BATCHED) return false; // they hold no elements
   if (!td_tensor_is_contiguous(sum) || !td_tensor_is_contiguous(more)) return false;
   addition a = {sum, more};
   td_pool_run(context->pool, (sum->size + CHUNK - 1) / CHUNK, add_chunk, &a);
