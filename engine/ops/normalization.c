@@ -239,7 +239,7 @@ static int adjoint_vjp(td_rule *rule) {
   if (rule->needs[2]) {
     if (u) rule->din[2] = times_w(&f, pushed);
     if (v) rule->din[2] = plus(s, rule->din[2], td_multiply(s, spread, f.h));
-    if (q) rule->din[2] = plus(s, rule->din[2], spread_weights(&f, q));
+    if (q) rule->din[2] = plus(s, rule->din[2], td_broadcast_to(s, spread_weights(&f, q), c->rank, c->shape));
   }
   if (rule->needs[1] && u) rule->din[1] = sum_of_weights(&f, td_multiply(s, c, pushed));
   if (!rule->needs[0]) return TD_OK;
