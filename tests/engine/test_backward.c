@@ -53,13 +53,14 @@ static int refuse_step(void *owner, td_context *c, const td_pass_step *step) {
 
 START_TEST(a_pass_is_seen_node_by_node) {
   walk w = {.count = 0};
+  const td_observer walker = {walk_step, &w}, stopper = {refuse_step, NULL};
   td_tape *tape = tape_on(true);
   td_tensor *x = number(0.5), *out[TD_OUTPUT_MAX];
   watch(tape, x);
   td_tensor *y = multiply(x, number(3)), *z;
   ck_assert_int_eq(td_op_apply(context, td_op_find("sin"), &y, 1, NULL, out), TD_OK);
   z = multiply(keep(out[0]), number(2));
-  ck_assert_int_eq(td_tape_observe(context, &(td_observer){walk_step, &w}), TD_OK);
+  ck_assert_int_eq(td_tape_observe(context, &walker), TD_OK);
   td_tensor *g = gradient(tape, z, x);
   ck_assert_str_eq(w.ops, "multiply sin multiply ");
   ck_assert_double_eq(w.in[0], 1);
@@ -68,7 +69,7 @@ START_TEST(a_pass_is_seen_node_by_node) {
   ck_assert_double_eq_tol(w.out[1], 2 * cos(1.5), 1e-6);
   ck_assert_double_eq(w.in[2], 100);
   ck_assert_double_eq(at(g, 0), 300);
-  ck_assert_int_eq(td_tape_observe(context, &(td_observer){refuse_step, NULL}), TD_OK);
+  ck_assert_int_eq(td_tape_observe(context, &stopper), TD_OK);
   ck_assert_int_eq(ask(tape, z, x, NULL, &g), TD_ERROR_VALUE);
   ck_assert_int_eq(td_tape_observe(context, NULL), TD_OK);
   ck_assert_double_eq_tol(at(gradient(tape, z, x), 0), 6 * cos(1.5), 1e-6);
