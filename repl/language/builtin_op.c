@@ -257,8 +257,9 @@ static bool bind_tensors(td_interpreter *I, binding *b) {
 // As fail_argument, where a conversion raised already without knowing the argument's name. What user code raised, and
 // what concerns a part of the value, stays.
 static bool fail_value(td_interpreter *I, const td_op *op, int row, const char *expected, td_value given) {
+  const td_tensor *t = td_tensor_of(given);
   bool whole = !td_is(given, &td_instance_type) && !td_is(given, &td_list_type) && !td_is(given, &td_tuple_type) &&
-               !td_tensor_of(given);
+               (!t || t->size != 1);
   if (whole) td_clear_raised(I);
   return fail_argument(I, op, row, expected, given);
 }
@@ -344,7 +345,7 @@ static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, 
   case TD_PARAM_BOOL: {
     int truth = td_truth(I, v);
     arg->i = truth == 1;
-    return truth >= 0;
+    return truth >= 0 || fail_value(I, op, row, "a bool", v);
   }
   case TD_PARAM_CHOICE: return bind_choice(I, op, row, v, arg);
   case TD_PARAM_DTYPE: {

@@ -130,8 +130,9 @@ static td_value differentiate(td_interpreter *I, gradient_function *f, td_argume
     td_raise_hint(I, t ? "reduce it: .sum() or .mean()" : "it returned %s; compute it from the argument's tensor",
                   td_type_name(I, value));
   } else {
-    td_value sources = used == 1 ? td_ref(call->values[numbers[0]]) : TD_NIL;
-    if (used != 1) {
+    bool several = td_is(f->argnums, &td_tuple_type) || td_is(f->argnums, &td_list_type);
+    td_value sources = several ? TD_NIL : td_ref(call->values[numbers[0]]);
+    if (several) {
       td_tuple *tuple = td_tuple_new(I, used);
       for (int i = 0; tuple && i < used; i++) tuple->items[i] = td_ref(call->values[numbers[i]]);
       sources = td_from(tuple);
@@ -217,7 +218,7 @@ const td_method td_gradient_builtins[] = {
      "The same structure with tensors of its own, so that watching them doesn't watch what the caller holds."},
     {"grad", "(function, argnums=0, has_aux=False)", builtin_grad,
      "The gradient function of a function with a scalar value, in its argument number argnums (an int or a tuple of "
-     "ints).\n"
+     "ints; for a tuple the result is one, too).\n"
      ">>> grad(lambda x: x ** 3)(2.)"},
     {"value_and_grad", "(function, argnums=0, has_aux=False)", builtin_value_and_grad,
      "As grad, but the result is (value, gradient), from one pass.\n>>> value_and_grad(lambda x: x ** 2)(3.)"},
