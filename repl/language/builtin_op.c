@@ -264,6 +264,12 @@ static bool fail_value(td_interpreter *I, const td_op *op, int row, const char *
   return fail_argument(I, op, row, expected, given);
 }
 
+// As fail_value, for arguments that are one number: a list or tuple is wrong as a whole.
+static bool fail_scalar(td_interpreter *I, const td_op *op, int row, const char *expected, td_value given) {
+  if (td_is(given, &td_list_type) || td_is(given, &td_tuple_type)) td_clear_raised(I);
+  return fail_value(I, op, row, expected, given);
+}
+
 static bool bind_choice(td_interpreter *I, const td_op *op, int row, td_value v, td_arg *arg) {
   const td_param *param = &op->params[row];
   td_text names = {0};
@@ -335,10 +341,10 @@ static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, 
   arg->given = 1;
   switch (op->params[row].kind) {
   case TD_PARAM_INT:
-  case TD_PARAM_AXIS: arg->i = td_to_int(I, v, &ok); return ok || fail_value(I, op, row, "an int", v);
-  case TD_PARAM_FLOAT: arg->f = td_to_double(I, v, &ok); return ok || fail_value(I, op, row, "a number", v);
-  case TD_PARAM_NUMBER: return bind_number(I, v, arg) || fail_value(I, op, row, "a number", v);
-  case TD_PARAM_ORDER: return bind_order(I, v, arg) || fail_value(I, op, row, "a number or a str", v);
+  case TD_PARAM_AXIS: arg->i = td_to_int(I, v, &ok); return ok || fail_scalar(I, op, row, "an int", v);
+  case TD_PARAM_FLOAT: arg->f = td_to_double(I, v, &ok); return ok || fail_scalar(I, op, row, "a number", v);
+  case TD_PARAM_NUMBER: return bind_number(I, v, arg) || fail_scalar(I, op, row, "a number", v);
+  case TD_PARAM_ORDER: return bind_order(I, v, arg) || fail_scalar(I, op, row, "a number or a str", v);
   case TD_PARAM_PAIRS:
     return bind_pairs(I, op->params[row].name, v, arg) ||
            fail_value(I, op, row, "an int, or two tuples of ints of one length", v);
