@@ -328,6 +328,8 @@ static int execute_with_item(td_interpreter *I, const td_node *n, int32_t index)
   } else if (td_is_nil(I->raised)) {
     td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object does not support the context manager protocol%s",
              td_type_name(I, manager), td_is_nil(enter) ? "" : " (missed __exit__ method)");
+    if (td_type_of(manager)->call && !td_is_instance(manager))
+      td_raise_hint(I, "with needs what its call returns: write the parentheses, as in with GradientTape() as tape:");
   }
   td_unref(enter);
   td_unref(leave);
