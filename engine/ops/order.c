@@ -2,7 +2,9 @@
 //  1. Keys are unsigned integers in the order of the elements; downwards they are inverted, so ties keep their order.
 //  2. Passes over digits of 8 bits never compare, and take the same time whatever the elements are. Passes in which all
 //     digits agree are left out.
-//  3. Many lines run side by side; a line of LONG elements runs alone, each pass in blocks. The order is unique, so it
+//  3. The few first of a long line are kept in order while it is read once: later elements are looked at in blocks, and
+//     only those that come before the last one kept go in.
+//  4. Many lines run side by side; a line of LONG elements runs alone, each pass in blocks. The order is unique, so it
 //     depends on neither.
 #include "engine/ops/order.h"
 
@@ -259,19 +261,22 @@ static void load(td_ordered *line) {
     line->numbers -= load_run(line, td_order_element(line, place), step, n, place);
 }
 
+static const char *line_data(const td_ordering *o, int64_t index) {
+  int64_t offset = 0;
+  for (int i = o->kept_count; i-- > 0;) {
+    offset += index % o->x->shape[o->kept[i]] * o->x->strides[o->kept[i]];
+    index /= o->x->shape[o->kept[i]];
+  }
+  return o->x->data + offset * td_dtype_bytes(o->x->dtype);
+}
+
 static void run_buffer(void *argument, int64_t buffer) {
   const run *r = argument;
   const td_ordering *o = r->ordering;
   char *space = r->space + buffer * buffer_bytes(o);
   int64_t last = (buffer + 1) * r->share < o->lines ? (buffer + 1) * r->share : o->lines;
   for (int64_t index = buffer * r->share; index < last; index++) {
-    int64_t rest = index, offset = 0;
-    for (int i = o->kept_count; i-- > 0;) {
-      offset += rest % o->x->shape[o->kept[i]] * o->x->strides[o->kept[i]];
-      rest /= o->x->shape[o->kept[i]];
-    }
-    td_ordered line = {.ordering = o, .index = index, .pool = r->pool};
-    line.data = o->x->data + offset * td_dtype_bytes(o->x->dtype);
+    td_ordered line = {.ordering = o, .index = index, .data = line_data(o, index), .pool = r->pool};
     line.items = space;
     line.scratch = space + items_bytes(o);
     line.counts = (int64_t(*)[DIGITS])(space + 2 * items_bytes(o));
@@ -287,4 +292,120 @@ void td_order_run(const td_ordering *o, td_pool *pool, void *space, void (*work)
   run r = {o, pool, space, (o->lines + buffers - 1) / buffers, work, owner};
   if (buffers > 1) td_pool_run(pool, (o->lines + r.share - 1) / r.share, run_buffer, &r);
   else run_buffer(&r, 0);
+}
+
+// ---- the first of a line ----
+
+enum { BLOCK = 256 };
+
+typedef struct first {
+  int64_t count;
+  uint64_t keys[TD_ORDER_FEW];
+  int64_t places[TD_ORDER_FEW];
+} first;
+
+// The keys of n elements, inverted by turn. True: some are below limit.
+#define BYTE_KEY(x) (x)
+#define INT32_KEY(x) ((x) ^ 0x80000000)
+#define INT64_KEY(x) ((x) ^ (uint64_t)1 << 63)
+#define KEYS(name, TYPE, KEY)                                                                                      \
+  TD_CLONES static bool name(const char *data, int64_t step, int64_t n, uint64_t turn, uint64_t limit,             \
+                             uint64_t *keys) {                                                                     \
+    const TYPE *x = (const TYPE *)data, flip = (TYPE)turn;                                                         \
+    bool any = false;                                                                                              \
+    for (int64_t i = 0; i < n; i++) {                                                                              \
+      keys[i] = (TYPE)(KEY(x[i * step]) ^ flip);                                                                   \
+      any |= keys[i] < limit;                                                                                      \
+    }                                                                                                              \
+    return any;                                                                                                    \
+  }
+KEYS(keys_byte, uint8_t, BYTE_KEY)
+KEYS(keys_int32, uint32_t, INT32_KEY)
+KEYS(keys_int64, uint64_t, INT64_KEY)
+KEYS(keys_float, uint32_t, key_float)
+KEYS(keys_double, uint64_t, key_double)
+
+static bool keys_of(const td_ordering *o, const char *data, int64_t step, int64_t n, uint64_t limit, uint64_t *keys) {
+  uint64_t turn = o->downwards ? UINT64_MAX : 0;
+  switch (o->x->dtype) {
+  case TD_BOOL:
+  case TD_UINT8: return keys_byte(data, step, n, turn, limit, keys);
+  case TD_INT32: return keys_int32(data, step, n, turn, limit, keys);
+  case TD_FLOAT32: return keys_float(data, step, n, turn, limit, keys);
+  case TD_INT64: return keys_int64(data, step, n, turn, limit, keys);
+  default: return keys_double(data, step, n, turn, limit, keys);
+  }
+}
+
+static void admit(first *f, int64_t count, uint64_t key, int64_t place) { // behind its equals
+  int64_t at = f->count;
+  if (at == count && key >= f->keys[count - 1]) return;
+  if (at < count) f->count++;
+  else at--;
+  for (; at > 0 && f->keys[at - 1] > key; at--) {
+    f->keys[at] = f->keys[at - 1];
+    f->places[at] = f->places[at - 1];
+  }
+  f->keys[at] = key;
+  f->places[at] = place;
+}
+
+typedef struct first_run {
+  const td_ordering *ordering;
+  int64_t count;
+  td_order_found *found;
+  void *owner;
+  const char *data; // of the line that is read in parts
+  first *parts;
+} first_run;
+
+static void read_first(const first_run *r, const char *data, int64_t from, int64_t to, first *f) {
+  const td_ordering *o = r->ordering;
+  int64_t step = o->line_count ? o->x->strides[o->line[0]] : 0, bytes = td_dtype_bytes(o->x->dtype);
+  uint64_t keys[BLOCK];
+  f->count = 0;
+  for (int64_t place = from; place < to; place += BLOCK) {
+    int64_t n = to - place < BLOCK ? to - place : BLOCK;
+    bool full = f->count == r->count;
+    uint64_t limit = full ? f->keys[f->count - 1] : UINT64_MAX;
+    if (!keys_of(o, data + place * step * bytes, step, n, limit, keys) && full) continue;
+    for (int64_t i = 0; i < n; i++) admit(f, r->count, keys[i], place + i);
+  }
+}
+
+static void report(const first_run *r, int64_t index, const char *data, const first *f) {
+  const td_ordered line = {.ordering = r->ordering, .index = index, .data = data};
+  r->found(r->owner, &line, f->places);
+}
+
+static void first_lines(void *argument, int64_t from, int64_t to) {
+  const first_run *r = argument;
+  for (int64_t index = from; index < to; index++) {
+    first f;
+    read_first(r, line_data(r->ordering, index), 0, r->ordering->n, &f);
+    report(r, index, line_data(r->ordering, index), &f);
+  }
+}
+
+static void first_part(void *argument, int64_t part) {
+  const first_run *r = argument;
+  int64_t n = r->ordering->n, size = (n + BLOCKS - 1) / BLOCKS, to = (part + 1) * size;
+  read_first(r, r->data, part * size, to < n ? to : n, &r->parts[part]);
+}
+
+void td_order_first(const td_ordering *o, td_pool *pool, int64_t count, td_order_found *found, void *owner) {
+  first parts[BLOCKS];
+  first_run r = {o, count, found, owner, NULL, parts};
+  if (o->n < LONG) {
+    td_ranges_run(pool, o->lines, o->n, first_lines, &r);
+    return;
+  }
+  for (int64_t index = 0; index < o->lines; index++) {
+    first all = {0};
+    r.data = line_data(o, index);
+    td_pool_run(pool, BLOCKS, first_part, &r);
+    for (int part = 0; part < BLOCKS; part++)
+      for (int64_t i = 0; i < parts[part].count; i++) admit(&all, count, parts[part].keys[i], parts[part].places[i]);
+    report(&r, index, r.data, &all);
+  }
 }

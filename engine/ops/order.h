@@ -32,4 +32,10 @@ void td_order_sort(td_ordered *line, int64_t count); // the first count items
 int64_t td_order_select(td_ordered *line, int64_t k, bool first); // place of the k-th; first: items begin with the k before it
 int64_t td_order_place(const td_ordered *line, int64_t i); // place in the line of item i
 const char *td_order_element(const td_ordered *line, int64_t place);
+
+// Without a workspace: the places of the first count elements of each line, in order. The lines have one axis at most,
+// and count is 1 to TD_ORDER_FEW and no more than n.
+enum { TD_ORDER_FEW = 32 };
+typedef void td_order_found(void *owner, const td_ordered *line, const int64_t *places);
+void td_order_first(const td_ordering *o, td_pool *pool, int64_t count, td_order_found *found, void *owner);
 #endif

@@ -14,6 +14,7 @@ typedef struct work {
   int64_t count; // results of a line
   int64_t k; // kthvalue: the place in the order; else -1
   bool sorted;
+  int64_t few; // so many first ones are enough; else 0
   int64_t inner; // elements from one result of a line to the next
   td_view *values, *indices; // values may be NULL
 } work;
@@ -43,6 +44,13 @@ static void sort_line(void *owner, td_ordered *line) {
   for (int64_t i = 0; i < w->count; i++) put(w, line, i, td_order_place(line, i));
 }
 
+static void put_first(void *owner, const td_ordered *line, const int64_t *places) {
+  const work *w = owner;
+  if (w->k >= 0) put(w, line, 0, places[w->k]);
+  else
+    for (int64_t i = 0; i < w->count; i++) put(w, line, i, places[i]);
+}
+
 static int axis_of(const td_call *call, int arg) {
   int rank = call->in[0].rank;
   return (int)(call->args[arg].i < 0 ? call->args[arg].i + rank : call->args[arg].i);
@@ -60,7 +68,8 @@ static int order_kernel(const td_call *call, int axis, bool downwards, work *w) 
   w->call = call;
   w->inner = 1;
   for (int i = axis + 1; i < call->in[0].rank; i++) w->inner *= call->in[0].shape[i];
-  td_order_run(&o, call->context->pool, call->workspace, sort_line, w);
+  if (w->few) td_order_first(&o, call->context->pool, w->few, put_first, w);
+  else td_order_run(&o, call->context->pool, call->workspace, sort_line, w);
   return TD_OK;
 }
 
@@ -71,6 +80,11 @@ static int64_t order_workspace(const td_call *call, int axis) {
 }
 
 static int64_t length_along(const td_view *x, int axis) { return axis < x->rank ? x->shape[axis] : 1; }
+
+static int64_t few_of(const td_call *call) { // of topk and kthvalue: k, where the first few of the lines are enough
+  int64_t k = call->args[0].i;
+  return k <= TD_ORDER_FEW && k < length_along(&call->in[0], axis_of(call, 1)) ? k : 0;
+}
 
 static int sort_kernel(const td_call *call) {
   td_view values = call->out[0], indices = call->out[1];
@@ -89,17 +103,20 @@ static int argsort_kernel(const td_call *call) {
 static int topk_kernel(const td_call *call) {
   td_view values = call->out[0], indices = call->out[1];
   work w = {.count = call->args[0].i, .k = -1, .sorted = call->args[3].i, .values = &values, .indices = &indices};
+  w.few = few_of(call);
   return order_kernel(call, axis_of(call, 1), call->args[2].i, &w);
 }
 
 static int kthvalue_kernel(const td_call *call) {
   td_view values = call->out[0], indices = call->out[1];
-  work w = {.count = 1, .k = call->args[0].i - 1, .values = &values, .indices = &indices};
+  work w = {.count = 1, .k = call->args[0].i - 1, .few = few_of(call), .values = &values, .indices = &indices};
   return order_kernel(call, axis_of(call, 1), false, &w);
 }
 
 static int64_t sort_workspace(const td_call *call) { return order_workspace(call, axis_of(call, 0)); }
-static int64_t pick_workspace(const td_call *call) { return order_workspace(call, axis_of(call, 1)); }
+static int64_t pick_workspace(const td_call *call) {
+  return few_of(call) ? 0 : order_workspace(call, axis_of(call, 1));
+}
 
 // ---- shapes ----
 
