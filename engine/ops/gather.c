@@ -106,8 +106,12 @@ typedef struct offsets {
   td_view index;             // broadcast to the shape of all indices
   int64_t size, stride;      // of the axis in x
   int64_t own[TD_RANK_MAX];  // what a step along each of the index's axes adds by itself
+  bool flat;                 // index lies row-major
   bool adds;                 // to the offsets of the axes before
-  int64_t *out;
+  int64_t *out;              // NULL: visit sees them
+  td_gather_visit *visit;
+  void *owner;
+  int64_t group;             // indices of an item of the range
   atomic_llong bad;          // the first index out of range, or count
 } offsets;
 
@@ -117,41 +121,58 @@ static void note_bad(offsets *o, int64_t at) {
                                                              memory_order_relaxed)) {}
 }
 
-// n indices that lie step bytes apart, and their offsets from base on.
-static void stretch(offsets *o, int64_t first, const char *data, int64_t step, int64_t n, int64_t base, int64_t own) {
-  int64_t block[BLOCK];
-  for (int64_t done = 0; done < n; done += BLOCK) {
-    int64_t count = n - done < BLOCK ? n - done : BLOCK, *out = o->out + first + done, start = base + done * own;
-    td_cast_run(block, TD_INT64, data + done * step, o->index.dtype, step, count, false);
-    bool bad = false;
-    for (int64_t i = 0; i < count; i++) {
-      int64_t at = block[i] + (block[i] < 0 ? o->size : 0);
-      bad |= (uint64_t)at >= (uint64_t)o->size;
-      out[i] = (o->adds ? out[i] : 0) + start + i * own + at * o->stride;
-    }
-    for (int64_t i = 0; i < count && bad; i++) {
-      int64_t at = block[i] + (block[i] < 0 ? o->size : 0);
-      if (at < 0 || at >= o->size) note_bad(o, first + done + i);
+// n neighbours of a row of the index, in x from base on.
+static bool place_row(const offsets *o, const int64_t *indices, int64_t n, int64_t base, int64_t own, int64_t *out) {
+  bool bad = false;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t at = indices[i] + (indices[i] < 0 ? o->size : 0);
+    bad |= (uint64_t)at >= (uint64_t)o->size;
+    out[i] = (o->adds ? out[i] : 0) + base + i * own + at * o->stride;
+  }
+  return bad;
+}
+
+// The offsets of n indices from the first on, row by row.
+static bool place_block(const offsets *o, int64_t first, int64_t n, int64_t *indices, int64_t *out) {
+  const td_view *v = &o->index;
+  int axis = v->rank - 1, bytes = td_dtype_bytes(v->dtype);
+  int64_t length = v->rank ? v->shape[axis] : 1, step = v->rank ? v->strides[axis] : 0;
+  int64_t own = v->rank ? o->own[axis] : 0;
+  int64_t at[TD_RANK_MAX] = {0}, rest = first / length, column = first % length, from = 0, base = 0;
+  bool bad = false;
+  for (int d = axis; d-- > 0; rest /= v->shape[d]) {
+    at[d] = rest % v->shape[d];
+    from += at[d] * v->strides[d];
+    base += at[d] * o->own[d];
+  }
+  if (o->flat) td_cast_run(indices, TD_INT64, v->data + first * bytes, v->dtype, bytes, n, false);
+  for (int64_t done = 0, count; done < n; done += count, column = 0) {
+    count = length - column < n - done ? length - column : n - done;
+    if (!o->flat)
+      td_cast_run(indices + done, TD_INT64, v->data + (from + column * step) * bytes, v->dtype, step * bytes, count,
+                  false);
+    bad |= place_row(o, indices + done, count, base + column * own, own, out + done);
+    for (int d = axis - 1; d >= 0; d--) {
+      from += v->strides[d];
+      base += o->own[d];
+      if (++at[d] < v->shape[d]) break;
+      from -= v->strides[d] * v->shape[d];
+      base -= o->own[d] * v->shape[d];
+      at[d] = 0;
     }
   }
+  return bad;
 }
 
 static void offsets_part(void *argument, int64_t first, int64_t last) {
   offsets *o = argument;
-  const td_view *v = &o->index;
-  int axis = v->rank - 1, bytes = td_dtype_bytes(v->dtype);
-  int64_t length = v->rank ? v->shape[axis] : 1;
-  while (first < last) {
-    int64_t column = first % length, rest = first / length, from = 0, base = 0, n = length - column;
-    if (n > last - first) n = last - first;
-    for (int d = axis; d-- > 0;) {
-      from += rest % v->shape[d] * v->strides[d];
-      base += rest % v->shape[d] * o->own[d];
-      rest /= v->shape[d];
-    }
-    int64_t step = v->rank ? v->strides[axis] : 0, own = v->rank ? o->own[axis] : 0;
-    stretch(o, first, v->data + (from + column * step) * bytes, step * bytes, n, base + column * own, own);
-    first += n;
+  int64_t indices[BLOCK], places[BLOCK], end = last * o->group;
+  for (int64_t at = first * o->group; at < end; at += BLOCK) {
+    int64_t n = end - at < BLOCK ? end - at : BLOCK;
+    bool bad = place_block(o, at, n, indices, o->out ? o->out + at : places);
+    for (int64_t i = 0; i < n && bad; i++)
+      if (indices[i] < -o->size || indices[i] >= o->size) note_bad(o, at + i);
+    if (o->visit && !bad) o->visit(o->owner, places, at, n);
   }
 }
 
@@ -165,7 +186,8 @@ static int64_t element_of(const td_view *v, int64_t at) {
 static int offsets_run(const td_call *call, offsets *o, int axis) {
   int64_t count = o->index.size;
   atomic_init(&o->bad, count);
-  td_ranges_run(call->context->pool, count, 1, offsets_part, o);
+  o->flat = td_view_is_flat(&o->index);
+  if (count) td_ranges_run(call->context->pool, count / o->group, o->group, offsets_part, o);
   int64_t bad = atomic_load(&o->bad);
   if (bad == count) return TD_OK;
   return td_error_set(call->context, TD_ERROR_INDEX, "%s: index %lld is out of range for axis %d with size %lld",
@@ -207,7 +229,8 @@ int td_gather_open(const td_call *call, const td_view *x, const td_view *index, 
   walk->pre_size = join_axes(x, plan.pre, plan.pre_count, &walk->pre_rank, walk->pre_shape, walk->pre_strides);
   walk->post_size = join_axes(x, plan.post, plan.post_count, &walk->post_rank, walk->post_shape, walk->post_strides);
   for (int i = 0; i < plan.count; i++) {
-    offsets o = {.size = x->shape[plan.axes[i]], .stride = x->strides[plan.axes[i]], .adds = i > 0, .out = space};
+    offsets o = {.size = x->shape[plan.axes[i]], .stride = x->strides[plan.axes[i]], .adds = i > 0, .out = space,
+                 .group = 1};
     td_view_broadcast(&o.index, &index[i], plan.index_rank, plan.index_shape);
     int code = offsets_run(call, &o, plan.axes[i]);
     if (code) return code;
@@ -215,15 +238,30 @@ int td_gather_open(const td_call *call, const td_view *x, const td_view *index, 
   return TD_OK;
 }
 
+static offsets offsets_along(const td_view *x, const td_view *index, int axis) {
+  offsets o = {.index = *index, .size = x->shape[axis], .stride = x->strides[axis], .group = 1};
+  for (int i = 0; i < x->rank; i++) o.own[i] = i == axis ? 0 : x->strides[i];
+  return o;
+}
+
 int td_gather_along(const td_call *call, const td_view *x, const td_view *index, int axis, void *space,
                     td_gather_walk *walk) {
-  offsets o = {.index = *index, .size = x->shape[axis], .stride = x->strides[axis], .out = space};
-  for (int i = 0; i < x->rank; i++) o.own[i] = i == axis ? 0 : x->strides[i];
+  offsets o = offsets_along(x, index, axis);
+  o.out = space;
   *walk = (td_gather_walk){.bytes = td_dtype_bytes(x->dtype),
                            .index_count = index->size,
                            .offsets = space,
                            .pre_size = 1,
                            .post_size = 1};
+  return offsets_run(call, &o, axis);
+}
+
+int td_gather_visit_along(const td_call *call, const td_view *x, const td_view *index, int axis, int64_t group,
+                          td_gather_visit *visit, void *owner) {
+  offsets o = offsets_along(x, index, axis);
+  o.group = group;
+  o.visit = visit;
+  o.owner = owner;
   return offsets_run(call, &o, axis);
 }
 
@@ -298,4 +336,16 @@ static void read_runs(void *argument, int64_t first, int64_t last) {
 void td_gather_read(td_pool *pool, const td_gather_walk *walk, char *out, const char *x) {
   reading r = {walk, out, x};
   if (walk->post_size) td_ranges_run(pool, walk->pre_size * walk->index_count, walk->post_size, read_runs, &r);
+}
+
+static void read_visited(void *owner, const int64_t *places, int64_t first, int64_t n) {
+  const reading *r = owner;
+  int bytes = r->walk->bytes;
+  read_elements(bytes, r->out + first * bytes, r->x, places, n);
+}
+
+int td_gather_read_along(const td_call *call, const td_view *x, const td_view *index, int axis, char *out) {
+  td_gather_walk walk = {.bytes = td_dtype_bytes(x->dtype)};
+  reading r = {&walk, out, x->data};
+  return td_gather_visit_along(call, x, index, axis, 1, read_visited, &r);
 }

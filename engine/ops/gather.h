@@ -41,6 +41,12 @@ int td_gather_open(const td_call *call, const td_view *x, const td_view *index, 
 int td_gather_along(const td_call *call, const td_view *x, const td_view *index, int axis, void *space,
                     td_gather_walk *walk);
 void td_gather_read(td_pool *pool, const td_gather_walk *walk, char *out, const char *x);
+// Without a plan: visit sees the places of n indices from the first on, in order within each group of so many, on any
+// thread.
+typedef void td_gather_visit(void *owner, const int64_t *places, int64_t first, int64_t n);
+int td_gather_visit_along(const td_call *call, const td_view *x, const td_view *index, int axis, int64_t group,
+                          td_gather_visit *visit, void *owner);
+int td_gather_read_along(const td_call *call, const td_view *x, const td_view *index, int axis, char *out);
 
 // What happens where elements are written to: each one is the last value, or all of them combined in the order of the
 // indices, the old one first. The same bits on any number of threads.
@@ -50,6 +56,10 @@ enum td_scatter { TD_SCATTER_SET, TD_SCATTER_ADD, TD_SCATTER_MULTIPLY, TD_SCATTE
 int64_t td_scatter_bytes(const td_pool *pool, int64_t runs, int64_t post_size);
 void td_scatter(td_pool *pool, const td_gather_walk *walk, enum td_scatter mode, uint8_t dtype, char *x,
                 const char *values, int64_t step, void *space);
+// The same along an axis, value by value (step 0: one for all), and what it takes of the workspace.
+int64_t td_scatter_along_bytes(const td_pool *pool, const td_view *index, int axis);
+int td_scatter_along(const td_call *call, const td_view *x, const td_view *index, int axis, enum td_scatter mode,
+                     const char *values, int64_t step, void *space);
 // The whole of it: value, broadcast to the shape that the indices read and cast to x's dtype, is written to x.
 int64_t td_scatter_at_bytes(const td_pool *pool, const td_view *x, const td_view *value, const td_view *index,
                             int count, const td_arg *axes);

@@ -77,19 +77,10 @@ static int gather_infer(td_infer *infer) {
   return check_inside(infer, &infer->in[0], &infer->in[1], infer->args[0].i);
 }
 
-static int read_along(const td_call *call, const td_view *x, const td_view *index, int axis) {
-  td_gather_walk walk;
-  int code = td_gather_along(call, x, index, axis, call->workspace, &walk);
-  if (!code) td_gather_read(call->context->pool, &walk, call->out[0].data, x->data);
-  return code;
-}
-
 static int gather_kernel(const td_call *call) {
   const td_view *x = &call->in[0];
-  return read_along(call, x, &call->in[1], wrapped(call->args[0].i, x->rank));
+  return td_gather_read_along(call, x, &call->in[1], wrapped(call->args[0].i, x->rank), call->out[0].data);
 }
-
-static int64_t out_offsets(const td_call *call) { return call->out[0].size * (int64_t)sizeof(int64_t); }
 
 static td_tensor *gather_back(td_scope *s, td_tensor *c, td_tensor *index, int64_t axis, int rank,
                               const int64_t *shape);
@@ -110,7 +101,6 @@ static const td_op gather = {
     .infer = gather_infer,
     .batch = td_batch_axes,
     .kernel = gather_kernel,
-    .workspace = out_offsets,
     .vjp = gather_vjp,
     .saves = TD_SAVES_IN1,
     .doc = "For each element of index the element of x at the same place, with its position along axis replaced by the "
@@ -141,7 +131,7 @@ static int take_along_axis_kernel(const td_call *call) {
   td_view x, index;
   int axis = wrapped(call->args[0].i, call->in[0].rank);
   spread(&call->in[0], &call->in[1], axis, &x, &index);
-  return read_along(call, &x, &index, axis);
+  return td_gather_read_along(call, &x, &index, axis, call->out[0].data);
 }
 
 static int take_along_axis_vjp(td_rule *rule) {
@@ -166,7 +156,6 @@ static const td_op take_along_axis = {
     .infer = take_along_axis_infer,
     .batch = td_batch_axes,
     .kernel = take_along_axis_kernel,
-    .workspace = out_offsets,
     .vjp = take_along_axis_vjp,
     .saves = TD_SAVES_IN1,
     .doc = "As gather, with x and index broadcast together along the other axes: what puts x in the order that argsort "
@@ -196,28 +185,27 @@ static int gather_adjoint_infer(td_infer *infer) {
   return check_inside(infer, &x, &infer->in[1], infer->args[0].i);
 }
 
-// Writes source, broadcast to index's shape, along axis of out.
-static int write_along(const td_call *call, const td_view *out, const td_view *index, const td_view *source, int axis,
-                       enum td_scatter mode) {
-  td_gather_walk walk;
-  td_view values;
-  char *at = call->workspace;
-  td_pool *pool = call->context->pool;
-  int code = td_gather_along(call, out, index, axis, td_space_take(&at, index->size * (int64_t)sizeof(int64_t)), &walk);
-  if (code) return code;
-  td_view_broadcast(&values, source, index->rank, index->shape);
-  if (source->size == 1) values = *source;
-  const char *flat = td_flat_fill(pool, &values, out->dtype, td_space_take(&at, td_flat_bytes(&values, out->dtype)));
-  td_scatter(pool, &walk, mode, out->dtype, out->data, flat, source->size != 1, at);
-  return TD_OK;
+// source as it is written: broadcast to index's shape, or one for all.
+static void view_written(const td_view *index, const td_view *source, td_view *values) {
+  if (source->size == 1) *values = *source;
+  else td_view_broadcast(values, source, index->rank, index->shape);
 }
 
-static int64_t write_bytes(const td_call *call, const td_view *out, const td_view *index, const td_view *source) {
+static int write_along(const td_call *call, const td_view *out, const td_view *index, const td_view *source, int axis,
+                       enum td_scatter mode) {
   td_view values;
-  td_view_broadcast(&values, source, index->rank, index->shape);
-  if (source->size == 1) values = *source;
-  return td_space_bytes(index->size * (int64_t)sizeof(int64_t)) + td_space_bytes(td_flat_bytes(&values, out->dtype)) +
-         td_scatter_bytes(call->context->pool, index->size, 1);
+  char *at = call->workspace;
+  view_written(index, source, &values);
+  char *space = td_space_take(&at, td_flat_bytes(&values, out->dtype));
+  const char *flat = td_flat_fill(call->context->pool, &values, out->dtype, space);
+  return td_scatter_along(call, out, index, axis, mode, flat, source->size != 1, at);
+}
+
+static int64_t write_bytes(const td_call *call, const td_view *out, const td_view *index, const td_view *source,
+                           int axis) {
+  td_view values;
+  view_written(index, source, &values);
+  return td_space_bytes(td_flat_bytes(&values, out->dtype)) + td_scatter_along_bytes(call->context->pool, index, axis);
 }
 
 static int gather_adjoint_kernel(const td_call *call) {
@@ -227,7 +215,8 @@ static int gather_adjoint_kernel(const td_call *call) {
 }
 
 static int64_t gather_adjoint_workspace(const td_call *call) {
-  return write_bytes(call, &call->out[0], &call->in[1], &call->in[0]);
+  const td_view *out = &call->out[0];
+  return write_bytes(call, out, &call->in[1], &call->in[0], wrapped(call->args[0].i, out->rank));
 }
 
 static int gather_adjoint_vjp(td_rule *rule) {
@@ -327,7 +316,7 @@ static int scatter_kernel(const td_call *call) {
 static int64_t scatter_workspace(const td_call *call) {
   td_view index;
   scatter_index(call, &index);
-  return write_bytes(call, &call->out[0], &index, &call->in[2]);
+  return write_bytes(call, &call->out[0], &index, &call->in[2], wrapped(call->args[0].i, call->in[0].rank));
 }
 
 static td_tensor *scatter_with(td_scope *s, td_tensor *x, td_tensor *index, td_tensor *source, int64_t axis, int mode) {

@@ -1,6 +1,7 @@
 // Writing to the places that index tensors name, by setting, adding, multiplying, or keeping the larger or smaller.
 //  1. Runs of one place are combined in the order of the indices, whoever does it.
-//  2. Long runs are cut into columns, and each chunk takes its columns of all runs. Many short runs are dealt out by
+//  2. Along an axis the indices that lie apart on an axis before it never meet: they are dealt out as they lie.
+//  3. Long runs are cut into columns, and each chunk takes its columns of all runs. Many short runs are dealt out by
 //     their place: a stable counting sort puts the runs of a place into one bucket, and chunks own buckets.
 #include <string.h>
 
@@ -14,6 +15,8 @@ enum { COLUMNS = 4096, BUCKETS = 64, DEAL = 1 << 14, ALONE = 1 << 15 };
 // ---- combining ----
 
 typedef void combine(char *to, int64_t step, const char *from, int64_t n); // n elements, step apart in to
+// n elements at places of to, one after the other; step: elements from one of from to the next
+typedef void combine_each(char *to, const int64_t *places, const char *from, int64_t step, int64_t n);
 
 #define SUM(T, a, b) (T)((a) + (b))
 #define PRODUCT(T, a, b) (T)((a) * (b))
@@ -31,6 +34,12 @@ typedef void combine(char *to, int64_t step, const char *from, int64_t n); // n 
       for (int64_t i = 0; i < n; i++) to[i] = WITH(T, to[i], from[i]);                       \
     else                                                                                     \
       for (int64_t i = 0; i < n; i++) to[i * step] = WITH(T, to[i * step], from[i]);         \
+  }                                                                                          \
+  static void name##_each_##NAME(char *at_to, const int64_t *places, const char *at_from, int64_t step, int64_t n) { \
+    typedef TYPE T;                                                                          \
+    T *restrict to = (T *)at_to;                                                             \
+    const T *restrict from = (const T *)at_from;                                             \
+    for (int64_t i = 0; i < n; i++) to[places[i]] = WITH(T, to[places[i]], from[i * step]);  \
   }
 #define SET(NAME, TYPE, name, ...)                                                           \
   static void name##_##NAME(char *at_to, int64_t step, const char *at_from, int64_t n) {     \
@@ -39,6 +48,11 @@ typedef void combine(char *to, int64_t step, const char *from, int64_t n); // n 
     if (step == 1) memcpy(to, from, (size_t)n * sizeof *to);                                 \
     else                                                                                     \
       for (int64_t i = 0; i < n; i++) to[i * step] = from[i];                                \
+  }                                                                                          \
+  static void name##_each_##NAME(char *at_to, const int64_t *places, const char *at_from, int64_t step, int64_t n) { \
+    TYPE *to = (TYPE *)at_to;                                                                \
+    const TYPE *from = (const TYPE *)at_from;                                                \
+    for (int64_t i = 0; i < n; i++) to[places[i]] = from[i * step];                          \
   }
 TD_EACH_DTYPE_WRAPPING(COMBINE, add, SUM)
 TD_EACH_NUMBER_WRAPPING(COMBINE, multiply, PRODUCT)
@@ -52,16 +66,22 @@ SET(HALF, uint16_t, set, )
 SET(INT32, uint32_t, set, )
 SET(INT64, uint64_t, set, )
 
-#define ENTRY(NAME, TYPE, name, ...) [TD_##NAME] = name##_##NAME,
-static combine *const combines[][TD_DTYPE_COUNT] = {
-    [TD_SCATTER_SET] = {[TD_BOOL] = set_UINT8,
-                        [TD_UINT8] = set_UINT8,
-                        [TD_INT32] = set_INT32,
-                        [TD_INT64] = set_INT64,
-                        [TD_FLOAT16] = set_HALF,
-                        [TD_BFLOAT16] = set_HALF,
-                        [TD_FLOAT32] = set_INT32,
-                        [TD_FLOAT64] = set_INT64},
+typedef struct combiner {
+  combine *run;
+  combine_each *each;
+} combiner;
+
+#define ENTRY(NAME, TYPE, name, ...) [TD_##NAME] = {name##_##NAME, name##_each_##NAME},
+#define SETTER(NAME) {set_##NAME, set_each_##NAME}
+static const combiner combiners[][TD_DTYPE_COUNT] = {
+    [TD_SCATTER_SET] = {[TD_BOOL] = SETTER(UINT8),
+                        [TD_UINT8] = SETTER(UINT8),
+                        [TD_INT32] = SETTER(INT32),
+                        [TD_INT64] = SETTER(INT64),
+                        [TD_FLOAT16] = SETTER(HALF),
+                        [TD_BFLOAT16] = SETTER(HALF),
+                        [TD_FLOAT32] = SETTER(INT32),
+                        [TD_FLOAT64] = SETTER(INT64)},
     [TD_SCATTER_ADD] = {TD_EACH_DTYPE(ENTRY, add, )},
     [TD_SCATTER_MULTIPLY] = {TD_EACH_DTYPE(ENTRY, multiply, )},
     [TD_SCATTER_MAXIMUM] = {TD_EACH_DTYPE(ENTRY, maximum, )},
@@ -169,7 +189,7 @@ int64_t td_scatter_bytes(const td_pool *pool, int64_t runs, int64_t post_size) {
 
 void td_scatter(td_pool *pool, const td_gather_walk *walk, enum td_scatter mode, uint8_t dtype, char *x,
                 const char *values, int64_t step, void *space) {
-  scatter s = {.walk = walk, .combine = combines[mode][dtype], .x = x, .values = values, .step = step};
+  scatter s = {.walk = walk, .combine = combiners[mode][dtype].run, .x = x, .values = values, .step = step};
   s.runs = walk->post_size ? walk->pre_size * walk->index_count : 0;
   s.deals = (s.runs + DEAL - 1) / DEAL;
   if (run_is_dense(walk) && walk->post_size >= 4 * COLUMNS) {
@@ -184,6 +204,53 @@ void td_scatter(td_pool *pool, const td_gather_walk *walk, enum td_scatter mode,
   } else {
     for (int64_t run = 0; run < s.runs; run++) write_run(&s, run);
   }
+}
+
+// ---- along an axis ----
+
+enum { GROUPS = 16 }; // so many are worth dealing out as they lie
+
+// Indices that may meet in one place: those that share the axes before the one. All, where there are too few of these.
+static int64_t group_along(const td_pool *pool, const td_view *index, int axis) {
+  int64_t group = 1;
+  for (int i = axis; i < index->rank; i++) group *= index->shape[i];
+  return group && index->size / group < GROUPS && is_dealt(pool, index->size, 1) ? index->size : group;
+}
+
+static bool is_planned(const td_pool *pool, const td_view *index, int axis) {
+  return is_dealt(pool, index->size, 1) && group_along(pool, index, axis) == index->size;
+}
+
+int64_t td_scatter_along_bytes(const td_pool *pool, const td_view *index, int axis) {
+  if (!is_planned(pool, index, axis)) return 0;
+  return td_space_bytes(index->size * (int64_t)sizeof(int64_t)) + td_scatter_bytes(pool, index->size, 1);
+}
+
+typedef struct writing {
+  combine_each *combine;
+  char *x;
+  const char *values;
+  int64_t step;
+  int bytes;
+} writing;
+
+static void write_visited(void *owner, const int64_t *places, int64_t first, int64_t n) {
+  const writing *w = owner;
+  w->combine(w->x, places, w->values + first * w->step * w->bytes, w->step, n);
+}
+
+int td_scatter_along(const td_call *call, const td_view *x, const td_view *index, int axis, enum td_scatter mode,
+                     const char *values, int64_t step, void *space) {
+  td_pool *pool = call->context->pool;
+  if (!is_planned(pool, index, axis)) {
+    writing w = {combiners[mode][x->dtype].each, x->data, values, step, td_dtype_bytes(x->dtype)};
+    return td_gather_visit_along(call, x, index, axis, group_along(pool, index, axis), write_visited, &w);
+  }
+  td_gather_walk walk;
+  char *at = space;
+  int code = td_gather_along(call, x, index, axis, td_space_take(&at, index->size * (int64_t)sizeof(int64_t)), &walk);
+  if (!code) td_scatter(pool, &walk, mode, x->dtype, x->data, values, step, at);
+  return code;
 }
 
 // ---- values ----
