@@ -9,8 +9,10 @@
 #include "engine/ops/contract.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "engine/device/cpu/clones.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/map.h"
@@ -105,59 +107,76 @@ typedef struct summing {
   char *out;
 } summing;
 
-#define SUM_LINE(type, name, accumulator, PLUS)                                               \
-  static void name(const char *data, int64_t n, int64_t stride, void *total) {                \
-    const type *x = (const type *)data;                                                       \
-    accumulator sum = *(accumulator *)total;                                                  \
-    for (int64_t i = 0; i < n; i++) sum = (accumulator)(sum PLUS(accumulator) x[i * stride]); \
-    *(accumulator *)total = sum;                                                              \
+// Sums of up to WIDTH neighbours on the axis that stays, side by side; of FEW where lines go on in smaller steps than
+// from one to the next. Each is added up in the order of its line.
+enum { WIDTH = 256, FEW = 8 };
+
+typedef union totals {
+  double f[WIDTH];
+  uint64_t u[WIDTH];
+} totals;
+
+#define SUM_LINES(type, name, member, accumulator, PLUS)                                                       \
+  TD_CLONES static void name(const char *data, int64_t n, int64_t stride, int64_t width, int64_t step, totals *t) { \
+    accumulator *sums = t->member;                                                                             \
+    for (int64_t i = 0; i < n; i++) {                                                                          \
+      const type *x = (const type *)data + i * stride;                                                         \
+      if (step == 1)                                                                                           \
+        for (int64_t j = 0; j < width; j++) sums[j] = sums[j] PLUS(accumulator) x[j];                          \
+      else                                                                                                     \
+        for (int64_t j = 0; j < width; j++) sums[j] = sums[j] PLUS(accumulator) x[j * step];                   \
+    }                                                                                                          \
   }
-SUM_LINE(float, line_float, double, +)
-SUM_LINE(double, line_double, double, +)
-SUM_LINE(int32_t, line_int32, uint64_t, +)
-SUM_LINE(int64_t, line_int64, uint64_t, +)
-SUM_LINE(uint8_t, line_uint8, uint64_t, +)
-SUM_LINE(uint8_t, line_bool, uint64_t, |)
+SUM_LINES(float, lines_float, f, double, +)
+SUM_LINES(double, lines_double, f, double, +)
+SUM_LINES(int32_t, lines_int32, u, uint64_t, +)
+SUM_LINES(int64_t, lines_int64, u, uint64_t, +)
+SUM_LINES(uint8_t, lines_uint8, u, uint64_t, +)
+SUM_LINES(uint8_t, lines_bool, u, uint64_t, |)
 
 // from is bool only where the result is: else its elements count as 0 and 1.
-static void sum_line(uint8_t dtype, const char *data, int64_t n, int64_t stride, void *total) {
+static void sum_lines(uint8_t dtype, const char *data, int64_t n, int64_t stride, int64_t width, int64_t step,
+                      totals *t) {
   switch (dtype) {
-  case TD_FLOAT32: line_float(data, n, stride, total); break;
-  case TD_FLOAT64: line_double(data, n, stride, total); break;
-  case TD_INT32: line_int32(data, n, stride, total); break;
-  case TD_INT64: line_int64(data, n, stride, total); break;
-  case TD_UINT8: line_uint8(data, n, stride, total); break;
-  default: line_bool(data, n, stride, total); break;
+  case TD_FLOAT32: lines_float(data, n, stride, width, step, t); break;
+  case TD_FLOAT64: lines_double(data, n, stride, width, step, t); break;
+  case TD_INT32: lines_int32(data, n, stride, width, step, t); break;
+  case TD_INT64: lines_int64(data, n, stride, width, step, t); break;
+  case TD_UINT8: lines_uint8(data, n, stride, width, step, t); break;
+  default: lines_bool(data, n, stride, width, step, t); break;
   }
 }
 
-static void store_sum(uint8_t dtype, char *out, int64_t index, uint8_t from, const void *total) {
-  bool floating = td_dtype_is_float(from);
-  td_cast_run(out + index * td_dtype_bytes(dtype), dtype, total, floating ? TD_FLOAT64 : TD_INT64, 8, 1, false);
+static void sum_block(const summing *s, const char *data, int64_t width, int64_t step, char *out) {
+  int bytes = td_dtype_bytes(s->from->dtype), inner = s->gone - 1;
+  int64_t at[TD_RANK_MAX] = {0};
+  totals t = {.u = {0}};
+  for (int axis = 0; axis >= 0;) { // lines along the last axis that goes; the others count like an odometer
+    sum_lines(s->dtype, data, s->counts[inner], s->strides[inner], width, step, &t);
+    for (axis = inner - 1; axis >= 0; axis--) {
+      data += s->strides[axis] * bytes;
+      if (++at[axis] < s->counts[axis]) break;
+      data -= s->strides[axis] * s->counts[axis] * bytes;
+      at[axis] = 0;
+    }
+  }
+  td_cast_run(out, s->to->dtype, &t, td_dtype_is_float(s->from->dtype) ? TD_FLOAT64 : TD_INT64, 8, width, false);
 }
 
-static void sum_range(void *argument, int64_t first, int64_t last) {
+static void sum_range(void *argument, int64_t first, int64_t last) { // blocks of neighbours on the last axis that stays
   const summing *s = argument;
-  int bytes = td_dtype_bytes(s->from->dtype), inner = s->gone - 1;
-  for (int64_t index = first; index < last; index++) {
-    int64_t rest = index, at[TD_RANK_MAX] = {0};
+  int bytes = td_dtype_bytes(s->from->dtype);
+  int64_t length = s->kept ? s->kept_counts[s->kept - 1] : 1, step = s->kept ? s->kept_strides[s->kept - 1] : 0;
+  int64_t most = llabs(step) < llabs(s->strides[s->gone - 1]) ? WIDTH : FEW;
+  for (int64_t index = first, width; index < last; index += width) {
+    int64_t rest = index;
     const char *data = s->from->data;
+    width = length - index % length;
+    if (width > last - index) width = last - index;
+    if (width > most) width = most;
     for (int i = s->kept; i-- > 0; rest /= s->kept_counts[i])
       data += rest % s->kept_counts[i] * s->kept_strides[i] * bytes;
-    union {
-      double f;
-      uint64_t u;
-    } total = {.u = 0};
-    for (int axis = 0; axis >= 0;) { // lines along the last axis that goes; the others count like an odometer
-      sum_line(s->dtype, data, s->counts[inner], s->strides[inner], &total);
-      for (axis = inner - 1; axis >= 0; axis--) {
-        data += s->strides[axis] * bytes;
-        if (++at[axis] < s->counts[axis]) break;
-        data -= s->strides[axis] * s->counts[axis] * bytes;
-        at[axis] = 0;
-      }
-    }
-    store_sum(s->to->dtype, s->out, index, s->from->dtype, &total);
+    sum_block(s, data, width, step, s->out + index * td_dtype_bytes(s->to->dtype));
   }
 }
 
