@@ -52,7 +52,7 @@ static void put_first(void *owner, const td_ordered *line, const int64_t *places
 }
 
 static int axis_of(const td_call *call, int arg) {
-  int rank = call->in[0].rank;
+  int rank = call->in[0].rank ? call->in[0].rank : 1; // rank 0 is taken as one axis
   return (int)(call->args[arg].i < 0 ? call->args[arg].i + rank : call->args[arg].i);
 }
 
