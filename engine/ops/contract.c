@@ -108,8 +108,8 @@ typedef struct summing {
 } summing;
 
 // Sums of up to WIDTH neighbours on the axis that stays, side by side; of FEW where lines go on in smaller steps than
-// from one to the next. Each is added up in the order of its line.
-enum { WIDTH = 256, FEW = 8 };
+// from one to the next. Each is added up in the order of its line, or in LANES where its elements lie side by side.
+enum { WIDTH = 1024, FEW = 8, LANES = 32 };
 
 typedef union totals {
   double f[WIDTH];
@@ -117,15 +117,27 @@ typedef union totals {
 } totals;
 
 #define SUM_LINES(type, name, member, accumulator, PLUS)                                                       \
+  static accumulator name##_dense(const type *x, int64_t n, accumulator sum) {                                 \
+    accumulator lanes[LANES] = {0};                                                                            \
+    int64_t i = 0;                                                                                             \
+    for (; i + LANES <= n; i += LANES)                                                                         \
+      for (int lane = 0; lane < LANES; lane++) lanes[lane] = lanes[lane] PLUS(accumulator) x[i + lane];        \
+    for (; i < n; i++) lanes[i % LANES] = lanes[i % LANES] PLUS(accumulator) x[i];                             \
+    for (int half = LANES / 2; half; half /= 2)                                                                \
+      for (int lane = 0; lane < half; lane++) lanes[lane] = lanes[lane] PLUS lanes[lane + half];               \
+    return sum PLUS lanes[0];                                                                                  \
+  }                                                                                                            \
   TD_CLONES static void name(const char *data, int64_t n, int64_t stride, int64_t width, int64_t step, totals *t) { \
+    const type *x = (const type *)data;                                                                        \
     accumulator *sums = t->member;                                                                             \
-    for (int64_t i = 0; i < n; i++) {                                                                          \
-      const type *x = (const type *)data + i * stride;                                                         \
-      if (step == 1)                                                                                           \
+    if (stride == 1)                                                                                           \
+      for (int64_t j = 0; j < width; j++) sums[j] = name##_dense(x + j * step, n, sums[j]);                    \
+    else if (step == 1)                                                                                        \
+      for (int64_t i = 0; i < n; i++, x += stride)                                                             \
         for (int64_t j = 0; j < width; j++) sums[j] = sums[j] PLUS(accumulator) x[j];                          \
-      else                                                                                                     \
+    else                                                                                                       \
+      for (int64_t i = 0; i < n; i++, x += stride)                                                             \
         for (int64_t j = 0; j < width; j++) sums[j] = sums[j] PLUS(accumulator) x[j * step];                   \
-    }                                                                                                          \
   }
 SUM_LINES(float, lines_float, f, double, +)
 SUM_LINES(double, lines_double, f, double, +)
