@@ -128,27 +128,6 @@ static int64_t seen(const task *t, const block *b, int64_t i) {
 
 typedef double four __attribute__((vector_size(32)));
 
-// e^x for x <= 0, and NaN: Cody and Waite's reduction by ln 2 in two steps and a polynomial, within 2 ulp. It has no
-// branch, so that loops vectorise, and is several times faster than by way of double, which softmax can afford.
-static inline float exp_single(float x) {
-  float shifted = x * 1.44269504f + 0x1.8p23f, n = shifted - 0x1.8p23f;
-  float r = x - n * 0x1.63p-1f - n * -0x1.bd0106p-13f;
-  float series = 1.9875691500e-4f;
-  series = series * r + 1.3981999507e-3f;
-  series = series * r + 8.3334519073e-3f;
-  series = series * r + 4.1665795894e-2f;
-  series = series * r + 1.6666665459e-1f;
-  series = series * r + 5.0000001201e-1f;
-  series = series * r * r + r + 1;
-  union {
-    float number;
-    uint32_t bits;
-  } power = {.number = shifted};
-  power.bits = (power.bits + 127) << 23;
-  return x < -87 ? 0 : series * power.number;
-}
-static inline double exp_twofold(double x) { return exp(x); }
-
 #define SCORES(T, name)                                                                                        \
   static void name##_mask(const task *t, const block *b, int64_t i, T *scores) {                               \
     const added *m = &t->mask;                                                                                 \
@@ -203,7 +182,7 @@ static inline double exp_twofold(double x) { return exp(x); }
     four sums[4] = {0};                                                                                        \
     double sum = 0;                                                                                            \
     int64_t j = 0;                                                                                             \
-    for (int64_t i = 0; i < n; i++) x[i] = exp_##name(x[i] - shift);                                           \
+    for (int64_t i = 0; i < n; i++) x[i] = EXP(x[i] - shift);                                           \
     for (; j + 16 <= n; j += 16)                                                                               \
       _Pragma("GCC unroll 4") for (int l = 0; l < 4; l++) sums[l] +=                                           \
           __builtin_convertvector(*(const name##_quad *)(x + j + 4 * l), four);                                \
@@ -224,7 +203,7 @@ static inline double exp_twofold(double x) { return exp(x); }
   }                                                                                                            \
   /* Scores become probabilities. */                                                                           \
   TD_CLONES static void name##_probabilities(T *scores, int64_t n, double log_sum) {                           \
-    for (int64_t j = 0; j < n; j++) scores[j] = exp_##name(scores[j] - (T)log_sum);                            \
+    for (int64_t j = 0; j < n; j++) scores[j] = EXP(scores[j] - (T)log_sum);                            \
   }                                                                                                            \
   /* gradients of scores, in place of those of probabilities */                                                \
   TD_CLONES static void name##_slopes(const T *restrict p, T *restrict d, int64_t n, double delta) {           \

@@ -5,35 +5,37 @@
 #include "engine/device/cpu/clones.h"
 #include "engine/ops/math.h"
 
+enum { LANES = 32, BLOCK_LENGTH = 512 }; // a lane adds so few numbers of a block that it may do so in T
+
 #define LINES(T, name)                                                                                  \
   TD_CLONES T td_##name##_largest(const T *x, int64_t n) {                                              \
-    enum { LANES = 32 };                                                                                \
     T largest = -(T)INFINITY;                                                                           \
     int64_t i = 0;                                                                                      \
     if (n >= 4 * LANES) {                                                                               \
       T lanes[LANES];                                                                                   \
       for (int l = 0; l < LANES; l++) lanes[l] = -(T)INFINITY;                                          \
       for (; i + LANES <= n; i += LANES)                                                                \
-        for (int l = 0; l < LANES; l++) lanes[l] = MAXIMUM(x[i + l], lanes[l]);                         \
-      for (int l = 0; l < LANES; l++) largest = MAXIMUM(lanes[l], largest);                             \
+        for (int l = 0; l < LANES; l++) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];           \
+      for (int l = 0; l < LANES; l++) largest = lanes[l] > largest ? lanes[l] : largest;                \
     }                                                                                                   \
-    for (; i < n; i++) largest = MAXIMUM(x[i], largest);                                                \
+    for (; i < n; i++) largest = x[i] > largest ? x[i] : largest;                                       \
     return largest;                                                                                     \
   }                                                                                                     \
   TD_CLONES double td_##name##_exponentials(const T *restrict x, int64_t n, T shift, T *restrict out) { \
-    enum { BLOCK_LENGTH = 256, LANES = 8 };                                                             \
-    double sums[LANES] = {0}, sum = 0;                                                                  \
+    double sum = 0;                                                                                     \
     T block[BLOCK_LENGTH];                                                                              \
     for (int64_t done = 0; done < n; done += BLOCK_LENGTH) {                                            \
       int64_t count = n - done < BLOCK_LENGTH ? n - done : BLOCK_LENGTH, i = 0;                         \
-      T *e = block;                                                                                     \
+      T *e = block, lanes[LANES] = {0};                                                                 \
       if (out) e = out + done;                                                                          \
       for (int64_t j = 0; j < count; j++) e[j] = EXP((T)(x[done + j] - shift));                         \
       for (; i + LANES <= count; i += LANES)                                                            \
-        for (int l = 0; l < LANES; l++) sums[l] += (double)e[i + l];                                    \
+        for (int l = 0; l < LANES; l++) lanes[l] += e[i + l];                                           \
+      for (int half = LANES / 2; half; half /= 2)                                                       \
+        for (int l = 0; l < half; l++) lanes[l] += lanes[l + half];                                     \
+      sum += (double)lanes[0];                                                                          \
       for (; i < count; i++) sum += (double)e[i];                                                       \
     }                                                                                                   \
-    for (int l = 0; l < LANES; l++) sum += sums[l];                                                     \
     return sum;                                                                                         \
   }
 

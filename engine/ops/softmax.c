@@ -13,8 +13,8 @@ enum { COLUMNS = 256, WORK = 1 << 13 }; // side by side; elements of a unit, abo
 
 #define SOFTMAX(T, name)                                                                                       \
   TD_CLONES static void name##_softmax(const T *x, T *out, int64_t n) {                                        \
-    double scale = 1 / td_##name##_exponentials(x, n, td_##name##_largest(x, n), out);                                   \
-    for (int64_t i = 0; i < n; i++) out[i] = (T)(out[i] * scale);                                              \
+    T scale = (T)(1 / td_##name##_exponentials(x, n, td_##name##_largest(x, n), out));                         \
+    for (int64_t i = 0; i < n; i++) out[i] *= scale;                                                           \
   }                                                                                                            \
   TD_CLONES static void name##_log_softmax(const T *x, T *out, int64_t n) {                                    \
     T largest = td_##name##_largest(x, n);                                                                          \
@@ -39,7 +39,7 @@ enum { COLUMNS = 256, WORK = 1 << 13 }; // side by side; elements of a unit, abo
     for (int64_t r = 0; r < n; r++)                                                                            \
       TD_INDEPENDENT for (int64_t c = 0; c < columns; c++) {                                                   \
         T v = out[r * pitch + c];                                                                              \
-        out[r * pitch + c] = logarithm ? v - (T)sum[c] : (T)((double)v * sum[c]);                              \
+        out[r * pitch + c] = logarithm ? v - (T)sum[c] : v * (T)sum[c];                                        \
       }                                                                                                        \
   }
 SOFTMAX(float, single)
