@@ -131,7 +131,7 @@ static int segment_mean_kernel(const td_call *call) {
   int code = combine(call, TD_SCATTER_ADD, at);
   if (code) return code;
   const int64_t *numbers = (const int64_t *)td_flat_fill(call->context->pool, ids, TD_INT64, at);
-  memset(counts, 0, (size_t)n * sizeof *counts);
+  if (n) memset(counts, 0, (size_t)n * sizeof *counts);
   for (int64_t i = 0; i < ids->size; i++) counts[numbers[i] < 0 ? numbers[i] + n : numbers[i]]++;
   for (int64_t k = 0; k < n; k++) {
     double count = counts[k] ? (double)counts[k] : 1;

@@ -52,6 +52,7 @@ static void start(void) {
 
 static void finish(void) {
   td_memory_free(text);
+  text = NULL;
   td_tapes_free(context);
   td_context_free(context);
   ck_assert_int_eq(td_memory_live(), live_before);
