@@ -172,6 +172,7 @@ static void run_vector(td_pool *pool, uint8_t dtype, const td_gemm_job *job, cha
                .matrix = row ? job->b : job->a,
                .x = row ? job->a : job->b,
                .y = job->c};
+  if (v.count == 1 && v.pitch == 1) v.along = true; // a dot product
   if (gathers(job)) {
     const int64_t step = x_step_of(job);
     td_elements_copy(NULL, workspace, v.x, td_dtype_bytes(dtype), 1, &v.k, &step);
