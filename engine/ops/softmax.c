@@ -45,25 +45,66 @@ enum { COLUMNS = 256, WORK = 1 << 13 }; // side by side; elements of a unit, abo
 SOFTMAX(float, single)
 SOFTMAX(double, twofold)
 
+// y (c - sum(c y))
+#define ADJOINT(T, name)                                                                                       \
+  TD_CLONES static void name##_adjoint(const T *restrict y, const T *restrict c, T *restrict out, int64_t n) { \
+    enum { LANES = 32, BLOCK = 512 }; /* so few numbers that their sum may be a T */                           \
+    double sum = 0;                                                                                            \
+    for (int64_t i = 0; i < n;) {                                                                              \
+      int64_t end = n - i < BLOCK ? n : i + BLOCK;                                                             \
+      T lanes[LANES] = {0};                                                                                    \
+      for (; i + LANES <= end; i += LANES)                                                                     \
+        for (int l = 0; l < LANES; l++) lanes[l] += y[i + l] * c[i + l];                                       \
+      for (int half = LANES / 2; half; half /= 2)                                                              \
+        for (int l = 0; l < half; l++) lanes[l] += lanes[l + half];                                            \
+      sum += (double)lanes[0];                                                                                 \
+      for (; i < end; i++) sum += (double)y[i] * (double)c[i];                                                 \
+    }                                                                                                          \
+    T share = (T)sum;                                                                                          \
+    for (int64_t i = 0; i < n; i++) out[i] = y[i] * (c[i] - share);                                            \
+  }                                                                                                            \
+  TD_CLONES static void name##_adjoint_columns(const T *restrict y, const T *restrict c, T *restrict out,      \
+                                               int64_t n, int64_t columns, int64_t pitch) {                    \
+    double sum[COLUMNS] = {0};                                                                                 \
+    for (int64_t r = 0; r < n; r++)                                                                            \
+      for (int64_t i = 0; i < columns; i++) sum[i] += (double)y[r * pitch + i] * (double)c[r * pitch + i];     \
+    for (int64_t r = 0; r < n; r++)                                                                            \
+      for (int64_t i = 0; i < columns; i++)                                                                    \
+        out[r * pitch + i] = y[r * pitch + i] * (c[r * pitch + i] - (T)sum[i]);                                \
+  }
+ADJOINT(float, single)
+ADJOINT(double, twofold)
+
+enum kind { SOFTMAX_OF_LINES, LOGARITHM_OF_LINES, ADJOINT_OF_LINES };
+
 typedef struct work { // outer x n x inner elements
-  const char *x;
+  const char *x, *c; // c: of the adjoint alone
   char *out;
   int64_t outer, n, inner, lines, blocks; // lines: outer ones of a unit; blocks: of columns
-  bool single, logarithm;
+  bool single;
+  enum kind kind;
 } work;
 
 static void run_line(const work *w, int64_t place) {
-  const void *x = w->x + place * (w->single ? 4 : 8);
-  void *out = w->out + place * (w->single ? 4 : 8);
-  if (w->single) (w->logarithm ? single_log_softmax : single_softmax)(x, out, w->n);
-  else (w->logarithm ? twofold_log_softmax : twofold_softmax)(x, out, w->n);
+  int64_t at = place * (w->single ? 4 : 8);
+  const void *x = w->x + at, *c = w->c ? w->c + at : NULL;
+  void *out = w->out + at;
+  if (w->kind == ADJOINT_OF_LINES && w->single) single_adjoint(x, c, out, w->n);
+  else if (w->kind == ADJOINT_OF_LINES) twofold_adjoint(x, c, out, w->n);
+  else if (w->single) (w->kind == LOGARITHM_OF_LINES ? single_log_softmax : single_softmax)(x, out, w->n);
+  else (w->kind == LOGARITHM_OF_LINES ? twofold_log_softmax : twofold_softmax)(x, out, w->n);
 }
 
 static void run_columns(const work *w, int64_t place, int64_t columns) {
-  const void *x = w->x + place * (w->single ? 4 : 8);
-  void *out = w->out + place * (w->single ? 4 : 8);
-  if (w->single) single_softmax_columns(x, out, w->n, columns, w->inner, w->logarithm);
-  else twofold_softmax_columns(x, out, w->n, columns, w->inner, w->logarithm);
+  int64_t at = place * (w->single ? 4 : 8);
+  const void *x = w->x + at, *c = w->c ? w->c + at : NULL;
+  void *out = w->out + at;
+  if (w->kind == ADJOINT_OF_LINES && w->single)
+    single_adjoint_columns(x, c, out, w->n, columns, w->inner);
+  else if (w->kind == ADJOINT_OF_LINES)
+    twofold_adjoint_columns(x, c, out, w->n, columns, w->inner);
+  else if (w->single) single_softmax_columns(x, out, w->n, columns, w->inner, w->kind == LOGARITHM_OF_LINES);
+  else twofold_softmax_columns(x, out, w->n, columns, w->inner, w->kind == LOGARITHM_OF_LINES);
 }
 
 static void run_unit(void *argument, int64_t unit) {
@@ -77,13 +118,20 @@ static void run_unit(void *argument, int64_t unit) {
   }
 }
 
-static int run(const td_call *call, bool logarithm) {
+static int run(const td_call *call, enum kind kind) {
   const td_view *out = &call->out[0];
-  work w = {.out = out->data, .outer = 1, .n = 1, .inner = 1, .logarithm = logarithm};
+  work w = {.out = out->data, .outer = 1, .n = 1, .inner = 1, .kind = kind};
+  const char *data[TD_INPUT_MAX];
   int axis = (int)(call->args[0].i < 0 ? call->args[0].i + out->rank : call->args[0].i);
   if (!out->size) return TD_OK;
   w.single = out->dtype == TD_FLOAT32;
-  w.x = td_view_bring(call);
+  if (kind == ADJOINT_OF_LINES) {
+    td_inputs_place(call, out->dtype, data);
+    w.x = data[0];
+    w.c = data[1];
+  } else {
+    w.x = td_view_bring(call);
+  }
   for (int i = 0; i < out->rank; i++) *(i < axis ? &w.outer : i == axis ? &w.n : &w.inner) *= out->shape[i];
   int64_t columns = w.inner < COLUMNS ? w.inner : COLUMNS, size = w.n * columns;
   w.blocks = (w.inner + columns - 1) / columns;
@@ -92,8 +140,22 @@ static int run(const td_call *call, bool logarithm) {
   return TD_OK;
 }
 
-static int softmax_kernel(const td_call *call) { return run(call, false); }
-static int log_softmax_kernel(const td_call *call) { return run(call, true); }
+static int softmax_kernel(const td_call *call) { return run(call, SOFTMAX_OF_LINES); }
+static int log_softmax_kernel(const td_call *call) { return run(call, LOGARITHM_OF_LINES); }
+
+static int adjoint_kernel(const td_call *call) { return run(call, ADJOINT_OF_LINES); }
+static int64_t adjoint_workspace(const td_call *call) { return td_inputs_bytes(call, call->out[0].dtype); }
+
+static int adjoint_infer(td_infer *infer) {
+  const td_meta *y = &infer->in[0], *c = &infer->in[1];
+  int axis;
+  infer->out[0] = *y;
+  infer->out[0].dtype = td_dtype_promote(y->dtype, c->dtype);
+  if (!td_dtype_is_float(infer->out[0].dtype)) infer->out[0].dtype = TD_FLOAT32;
+  if (!td_shape_equal(y->rank, y->shape, c->rank, c->shape))
+    return td_infer_fail(infer, TD_ERROR_SHAPE, "y and c differ in shape");
+  return td_infer_axis(infer, infer->args[0].i, y->rank, &axis);
+}
 
 static int softmax_infer(td_infer *infer) {
   int axis;
@@ -102,15 +164,29 @@ static int softmax_infer(td_infer *infer) {
   return td_infer_axis(infer, infer->args[0].i, infer->in[0].rank, &axis);
 }
 
+static const td_op softmax_adjoint;
+
 static td_tensor *sum_along(td_rule *rule, td_tensor *t) {
   td_arg axis = {.given = 1, .count = 1, .ints = {rule->args[0].i}};
   return td_sum(&rule->scope, t, &axis, true);
 }
 
-static int softmax_vjp(td_rule *rule) { // y (c - sum(c y))
+static td_tensor *apply_adjoint(td_rule *rule, td_tensor *y, td_tensor *c) {
+  return td_scope_apply(&rule->scope, &softmax_adjoint, rule->args, 2, y, c);
+}
+
+static int softmax_vjp(td_rule *rule) {
+  rule->din[0] = apply_adjoint(rule, rule->out[0], rule->cotangent[0]);
+  return TD_OK;
+}
+
+static int adjoint_vjp(td_rule *rule) { // u (c - sum(c y)) - c sum(u y) in y
   td_scope *s = &rule->scope;
-  td_tensor *c = rule->cotangent[0], *y = rule->out[0];
-  rule->din[0] = td_multiply(s, y, td_subtract(s, c, sum_along(rule, td_multiply(s, c, y))));
+  td_tensor *y = rule->in[0], *c = rule->in[1], *u = rule->cotangent[0];
+  td_tensor *rest = td_subtract(s, c, sum_along(rule, td_multiply(s, c, y)));
+  if (rule->needs[0])
+    rule->din[0] = td_subtract(s, td_multiply(s, u, rest), td_multiply(s, c, sum_along(rule, td_multiply(s, u, y))));
+  if (rule->needs[1]) rule->din[1] = apply_adjoint(rule, y, u);
   return TD_OK;
 }
 
@@ -125,14 +201,12 @@ static const td_sample line_samples[] = {
     {"3,4", NULL, -2, 2, NULL}, {"2,3,4", "axis=1", -2, 2, NULL}, {"5", "axis=0", -2, 2, NULL},
     {"0,3", NULL, -2, 2, NULL}, {"2,1", NULL, -2, 2, NULL},       TD_SAMPLES_END,
 };
-#define LINE_PARAMS                                                                 \
-  {                                                                                 \
-    TD_X, { .name = "axis", .kind = TD_PARAM_AXIS, .fallback = TD_INT_DEFAULT(-1) } \
-  }
+#define AXIS_PARAM \
+  { .name = "axis", .kind = TD_PARAM_AXIS, .fallback = TD_INT_DEFAULT(-1) }
 
 static const td_op softmax = {
     .name = "softmax",
-    .params = LINE_PARAMS,
+    .params = {TD_X, AXIS_PARAM},
     .kind = TD_KIND_OPAQUE,
     .method = true,
     .infer = softmax_infer,
@@ -148,7 +222,7 @@ static const td_op softmax = {
 
 static const td_op log_softmax = {
     .name = "log_softmax",
-    .params = LINE_PARAMS,
+    .params = {TD_X, AXIS_PARAM},
     .kind = TD_KIND_OPAQUE,
     .method = true,
     .infer = softmax_infer,
@@ -161,6 +235,26 @@ static const td_op log_softmax = {
     .samples = line_samples,
 };
 
+static const td_op softmax_adjoint = {
+    .name = "softmax_adjoint",
+    .params = {TD_TENSOR_PARAM("y"), TD_TENSOR_PARAM("c"), AXIS_PARAM},
+    .kind = TD_KIND_OPAQUE,
+    .flags = TD_HIDDEN,
+    .infer = adjoint_infer,
+    .kernel = adjoint_kernel,
+    .workspace = adjoint_workspace,
+    .batch = td_batch_axes,
+    .vjp = adjoint_vjp,
+    .saves = TD_SAVES_INPUTS,
+    .doc = "The gradient of softmax for its result y and the cotangent c: y (c - sum(c y)).\n"
+           "Gradient: by itself in c, by sums in y.",
+    .samples = TD_SAMPLES{{"3,4; 3,4", NULL, -2, 2, NULL},
+                          {"2,3,4; 2,3,4", "axis=1", -2, 2, NULL},
+                          {"2,70; 2,70", NULL, -2, 2, NULL},
+                          {"0,3; 0,3", NULL, -2, 2, NULL},
+                          TD_SAMPLES_END},
+};
+
 td_tensor *td_softmax(td_scope *s, td_tensor *x, int64_t axis) {
   const td_arg args[] = {TD_INT_ARG(axis)};
   return td_scope_apply(s, &softmax, args, 1, x);
@@ -171,4 +265,4 @@ td_tensor *td_log_softmax(td_scope *s, td_tensor *x, int64_t axis) {
   return td_scope_apply(s, &log_softmax, args, 1, x);
 }
 
-const td_op *const td_family_softmax[] = {&softmax, &log_softmax, NULL};
+const td_op *const td_family_softmax[] = {&softmax, &log_softmax, &softmax_adjoint, NULL};

@@ -818,6 +818,7 @@ def linspace(start, stop, num=50, endpoint=True, dtype=torch.float32):
 simple(
     softmax=lambda x, axis=-1: torch.softmax(x, axis),
     log_softmax=lambda x, axis=-1: torch.log_softmax(x, axis),
+    softmax_adjoint=lambda y, c, axis=-1: y * (c - (c * y).sum(axis, keepdim=True)),
 )
 
 
