@@ -7,6 +7,7 @@
 
 enum {
   LANES = 16,
+  AHEAD = 512, // numbers fetched before they are needed: the processor's own foresight ends with a page
   SHORT = 32, // places below which a batch's channels are gathered first
   BLOCK = 16, // channels gathered at once
   PIECES = 16, // of the batch, in sums over it
@@ -26,8 +27,10 @@ typedef double four __attribute__((vector_size(32)));
   TD_CLONES static double name##_total(const T *x, int64_t n) {                                                      \
     double sums[LANES] = {0}, sum = 0;                                                                               \
     int64_t i = 0;                                                                                                   \
-    for (; i + LANES <= n; i += LANES)                                                                               \
+    for (; i + LANES <= n; i += LANES) {                                                                             \
+      __builtin_prefetch(x + i + AHEAD);                                                                             \
       for (int l = 0; l < LANES; l++) sums[l] += (double)x[i + l];                                                   \
+    }                                                                                                                \
     for (; i < n; i++) sum += (double)x[i];                                                                          \
     for (int l = 0; l < LANES; l++) sum += sums[l];                                                                  \
     return sum;                                                                                                      \
@@ -62,12 +65,15 @@ typedef double four __attribute__((vector_size(32)));
                                         double *plain, double *product) {                                            \
     four sums[4] = {0}, products[4] = {0};                                                                           \
     int64_t i = 0;                                                                                                   \
-    for (; i + 16 <= n; i += 16) _Pragma("GCC unroll 4") for (int l = 0; l < 4; l++) {                               \
+    for (; i + 16 <= n; i += 16) {                                                                                   \
+      __builtin_prefetch(c + i + AHEAD);                                                                             \
+      _Pragma("GCC unroll 4") for (int l = 0; l < 4; l++) {                                                          \
         four g = FOUR(name, c + i + 4 * l);                                                                          \
         if (w) g *= FOUR(name, w + i + 4 * l);                                                                       \
         sums[l] += g;                                                                                                \
         products[l] += g * ((FOUR(name, x + i + 4 * l) - mean) * scale);                                             \
       }                                                                                                              \
+    }                                                                                                                \
     for (; i < n; i++) {                                                                                             \
       double g = (double)c[i] * (w ? (double)w[i] : 1);                                                              \
       *plain += g;                                                                                                   \
