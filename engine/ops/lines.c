@@ -5,6 +5,7 @@
 #include "engine/device/cpu/clones.h"
 #include "engine/ops/math.h"
 
+enum { AHEAD = 512 }; // numbers fetched before they are needed: the processor's own foresight ends with a page
 enum { LANES = 32, BLOCK_LENGTH = 512 }; // a lane adds so few numbers of a block that it may do so in T
 
 #define LINES(T, name)                                                                                  \
@@ -14,8 +15,11 @@ enum { LANES = 32, BLOCK_LENGTH = 512 }; // a lane adds so few numbers of a bloc
     if (n >= 4 * LANES) {                                                                               \
       T lanes[LANES];                                                                                   \
       for (int l = 0; l < LANES; l++) lanes[l] = -(T)INFINITY;                                          \
-      for (; i + LANES <= n; i += LANES)                                                                \
+      for (; i + LANES <= n; i += LANES) {                                                              \
+        __builtin_prefetch(x + i + AHEAD);                                                              \
+        __builtin_prefetch(x + i + AHEAD + LANES / 2);                                                  \
         for (int l = 0; l < LANES; l++) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];           \
+      }                                                                                                 \
       for (int l = 0; l < LANES; l++) largest = lanes[l] > largest ? lanes[l] : largest;                \
     }                                                                                                   \
     for (; i < n; i++) largest = x[i] > largest ? x[i] : largest;                                       \

@@ -53,8 +53,13 @@ SOFTMAX(double, twofold)
     for (int64_t i = 0; i < n;) {                                                                              \
       int64_t end = n - i < BLOCK ? n : i + BLOCK;                                                             \
       T lanes[LANES] = {0};                                                                                    \
-      for (; i + LANES <= end; i += LANES)                                                                     \
+      for (; i + LANES <= end; i += LANES) {                                                                   \
+        __builtin_prefetch(y + i + BLOCK);                                                                     \
+        __builtin_prefetch(y + i + BLOCK + LANES / 2);                                                         \
+        __builtin_prefetch(c + i + BLOCK);                                                                     \
+        __builtin_prefetch(c + i + BLOCK + LANES / 2);                                                         \
         for (int l = 0; l < LANES; l++) lanes[l] += y[i + l] * c[i + l];                                       \
+      }                                                                                                        \
       for (int half = LANES / 2; half; half /= 2)                                                              \
         for (int l = 0; l < half; l++) lanes[l] += lanes[l + half];                                            \
       sum += (double)lanes[0];                                                                                 \
