@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/device/cpu/clones.h"
 #include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
@@ -158,6 +159,9 @@ static bool is_ignored(const entropy *e, int64_t line) { return e->labels && e->
     double scale = c * total / sum;                                                                               \
     for (int64_t i = 0; i < e->classes; i++) out[i] = (T)((double)out[i] * scale - c * TARGET_OF(p, label, i));   \
   }                                                                                                               \
+  TD_CLONES static void name##_scale(T *x, int64_t n, T factor) {                                                 \
+    for (int64_t i = 0; i < n; i++) x[i] *= factor;                                                               \
+  }                                                                                                               \
   static void name##_gradient(const entropy *e, int64_t line, double c) {                                         \
     const T *x = (const T *)e->input + line * e->classes;                                                         \
     const T *p = e->probabilities ? (const T *)e->probabilities + line * e->classes : NULL;                       \
@@ -170,7 +174,7 @@ static bool is_ignored(const entropy *e, int64_t line) { return e->labels && e->
     }                                                                                                             \
     double weight = c * weight_of(e, label), scale = weight / sum;                                                \
     double at = (double)out[label] * scale - weight;                                                              \
-    for (int64_t i = 0; i < e->classes; i++) out[i] = (T)((double)out[i] * scale);                                \
+    name##_scale(out, e->classes, (T)scale);                                                                      \
     out[label] = (T)at;                                                                                           \
   }
 ENTROPY(float, single)
