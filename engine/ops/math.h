@@ -1,7 +1,8 @@
 // Scalar functions for the expressions of elementwise rows. Those of float32 are computed in double, except exp, which
 // most models spend their time in: rounding once at the end keeps them within 1 ulp over their whole range, subnormals
-// included, and short series are enough. They have no branch and no table, so that loops over them vectorise; NaN and infinities come out as IEEE 754 wants them. Those
-// of float64 are in math_double.h. Names in upper case pick the function by the type of x.
+// included, and short series are enough. They have no branch and no table, so that loops over them vectorise; NaN and
+// infinities come out as IEEE 754 wants them. Those of float64 are in math_double.h. Names in upper case pick the
+// function by the type of x.
 #ifndef TD_OPS_MATH_H
 #define TD_OPS_MATH_H
 #include <math.h>
@@ -42,8 +43,8 @@ typedef union td_math_float_word {
 TD_INLINE int32_t td_math_float_bits(float x) { return (td_math_float_word){ .number = x }.bits; }
 TD_INLINE float td_math_float_power(int32_t n) { return (td_math_float_word){ .bits = (n + 127) << 23 }.number; } // 2^n
 
-// In float32 throughout, ln 2 taken off in two steps; what rounding 1 + r loses is made good. Powers of 2 below the normal
-// ones have two normal factors. Within 0.81 ulp.
+// In float32 throughout, ln 2 taken off in two steps; what rounding 1 + r loses is made good. A power of 2 below the
+// normal ones has two normal factors. Within 0.81 ulp.
 TD_INLINE float td_math_exp(float x) {
   x = x < -104 ? -104 : x;
   x = x > 89 ? 89 : x;
