@@ -41,7 +41,9 @@ typedef union td_math_float_word {
 } td_math_float_word;
 
 TD_INLINE int32_t td_math_float_bits(float x) { return (td_math_float_word){ .number = x }.bits; }
-TD_INLINE float td_math_float_power(int32_t n) { return (td_math_float_word){ .bits = (n + 127) << 23 }.number; } // 2^n
+TD_INLINE float td_math_float_power(int32_t n) { // 2^n; of a NaN's n any number
+  return (td_math_float_word){ .bits = (int32_t)((uint32_t)(n + 127) << 23) }.number;
+}
 
 // In float32 throughout, ln 2 taken off in two steps; what rounding 1 + r loses is made good. A power of 2 below the
 // normal ones has two normal factors. Within 0.81 ulp.
