@@ -1,5 +1,6 @@
 // softmax and log_softmax along an axis. Each line is shifted by its own largest element, so nothing overflows.
 #include <math.h>
+#include <string.h>
 
 #include "engine/device/cpu/clones.h"
 #include "engine/ops/batch.h"
@@ -29,12 +30,13 @@ enum { COLUMNS = 256, WORK = 1 << 13 }; // side by side; elements of a unit, abo
     for (int64_t c = 0; c < columns; c++) largest[c] = x[c];                                                   \
     for (int64_t r = 1; r < n; r++)                                                                            \
       for (int64_t c = 0; c < columns; c++) largest[c] = MAXIMUM(x[r * pitch + c], largest[c]);                \
-    for (int64_t r = 0; r < n; r++)                                                                            \
-      TD_INDEPENDENT for (int64_t c = 0; c < columns; c++) {                                                   \
-        T d = (T)(x[r * pitch + c] - largest[c]), e = EXP(d);                                                  \
-        sum[c] += (double)e;                                                                                   \
-        out[r * pitch + c] = logarithm ? d : e;                                                                \
-      }                                                                                                        \
+    for (int64_t r = 0; r < n; r++) { /* loops apart: each vectorises */                                       \
+      T d[COLUMNS], e[COLUMNS];                                                                                \
+      for (int64_t c = 0; c < columns; c++) d[c] = x[r * pitch + c] - largest[c];                              \
+      for (int64_t c = 0; c < columns; c++) e[c] = EXP(d[c]);                                                  \
+      for (int64_t c = 0; c < columns; c++) sum[c] += (double)e[c];                                            \
+      memcpy(out + r * pitch, logarithm ? d : e, (size_t)columns * sizeof(T));                                 \
+    }                                                                                                          \
     for (int64_t c = 0; c < columns; c++) sum[c] = logarithm ? (double)(T)log(sum[c]) : 1 / sum[c];            \
     for (int64_t r = 0; r < n; r++)                                                                            \
       TD_INDEPENDENT for (int64_t c = 0; c < columns; c++) {                                                   \
