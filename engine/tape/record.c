@@ -231,7 +231,8 @@ static int enlist(td_context *context, td_record *record, uint64_t mask) {
     if (code) return code;
   }
   for (uint64_t left = mask & TD_TAPE_BITS; left; left &= left - 1) {
-    td_origin_ref(&record->origin);
+    atomic_uint *refs = &record->origin.refs; // nobody else has the record yet: no need to lock
+    atomic_store_explicit(refs, atomic_load_explicit(refs, memory_order_relaxed) + 1, memory_order_relaxed);
     td_list_add(&tapes->slots[__builtin_ctzll(left)]->records, record);
     record->keepers++;
     record->holders++;

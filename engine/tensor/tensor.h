@@ -77,7 +77,10 @@ static inline td_origin *td_origin_ref(td_origin *o) {
   return o;
 }
 static inline void td_origin_unref(td_origin *o) {
-  if (o && atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1) o->release(o);
+  if (!o) return;
+  if (atomic_load_explicit(&o->refs, memory_order_acquire) == 1 ||
+      atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1)
+    o->release(o);
 }
 void td_storage_unref(td_storage *s);
 
