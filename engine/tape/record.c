@@ -123,7 +123,7 @@ td_leaf *td_leaf_new(td_context *context, const td_tensor *t, uint64_t variable)
     return NULL;
   }
   td_record *record = &leaf->record;
-  atomic_init(&record->origin.refs, 1);
+  record->origin.refs = 1;
   record->origin.release = record_release;
   record->serial = ++tapes->serial;
   record->place = t->place;
@@ -169,7 +169,7 @@ static td_record *record_new(const td_op *op, int in_count, int out_count, int a
   if (!block) return NULL;
   memset(block, 0, meta);
   td_record *record = (td_record *)block;
-  atomic_init(&record->origin.refs, (unsigned)out_count);
+  record->origin.refs = (unsigned)out_count;
   record->origin.tapes = tapes;
   record->origin.release = record_release;
   record->op = op;
@@ -231,8 +231,7 @@ static int enlist(td_context *context, td_record *record, uint64_t mask) {
     if (code) return code;
   }
   for (uint64_t left = mask & TD_TAPE_BITS; left; left &= left - 1) {
-    atomic_uint *refs = &record->origin.refs; // nobody else has the record yet: no need to lock
-    atomic_store_explicit(refs, atomic_load_explicit(refs, memory_order_relaxed) + 1, memory_order_relaxed);
+    td_origin_ref(&record->origin);
     td_list_add(&tapes->slots[__builtin_ctzll(left)]->records, record);
     record->keepers++;
     record->holders++;

@@ -1,6 +1,6 @@
 // Tensors are values: once made, nobody sees one change. A tensor is a view (shape, strides) of counted storage.
-// References are counted atomically, so a tensor may be handed to another thread. Strides count elements and may be 0 or
-// negative. Rank is 0 to TD_RANK_MAX, sizes may be 0.
+// References are counted atomically, so a tensor without origin may be handed to another thread. Strides count elements
+// and may be 0 or negative. Rank is 0 to TD_RANK_MAX, sizes may be 0.
 #ifndef TD_TENSOR_TENSOR_H
 #define TD_TENSOR_TENSOR_H
 #include "engine/base/context.h"
@@ -15,9 +15,10 @@ typedef struct td_storage {
   void *owner;
 } td_storage;
 
-// Where a tensor came from: the head of a tape record. engine/tape extends it; this floor only counts it.
+// Where a tensor came from: the head of a tape record. engine/tape extends it; this floor only counts it. Records
+// belong to the thread of their context and are counted without locks: a recorded tensor stays on that thread.
 typedef struct td_origin {
-  atomic_uint refs;
+  unsigned refs;
   uint64_t tapes;                       // bit s: the open tape in slot s tracks this value
   void (*release)(struct td_origin *);  // called at 0 references
 } td_origin;
@@ -73,14 +74,11 @@ static inline void td_tensor_unref(td_tensor *t) {
     td_tensor_destroy(t);
 }
 static inline td_origin *td_origin_ref(td_origin *o) {
-  if (o) atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
+  if (o) o->refs++;
   return o;
 }
 static inline void td_origin_unref(td_origin *o) {
-  if (!o) return;
-  if (atomic_load_explicit(&o->refs, memory_order_acquire) == 1 ||
-      atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1)
-    o->release(o);
+  if (o && --o->refs == 0) o->release(o);
 }
 void td_storage_unref(td_storage *s);
 

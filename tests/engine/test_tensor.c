@@ -281,7 +281,7 @@ static void release_origin(td_origin *origin) {
 START_TEST(alias_drops_the_origin) {
   td_tensor *t = td_tensor_from_int(context, 3, TD_FLOAT32);
   t->origin = td_memory_new_zero(sizeof *t->origin);
-  atomic_init(&t->origin->refs, 1);
+  t->origin->refs = 1;
   t->origin->release = release_origin;
   t->flags = TD_TENSOR_FROM_VARIABLE;
   td_tensor *alias = td_tensor_alias(context, t);
@@ -494,7 +494,7 @@ static td_tensor *everything(void) { // NULL when any allocation failed
     d = NULL;
   }
   if (d) {
-    atomic_init(&d->origin->refs, 1);
+    d->origin->refs = 1;
     d->origin->release = release_origin;
   }
   td_variable *v = d ? td_variable_new(context, d, "weights", true) : NULL;
