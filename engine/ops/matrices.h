@@ -102,7 +102,6 @@ td_tensor *td_solve_triangular(td_scope *s, td_tensor *a, td_tensor *b, bool upp
                                bool unit);
 int td_svd(td_scope *s, td_tensor *a, td_tensor *out[3]); // reduced: U, S, Vh
 int td_eigh(td_scope *s, td_tensor *a, td_tensor *out[2], bool upper); // values, vectors
-td_tensor *td_pinv(td_scope *s, td_tensor *a, const td_arg *args);
 
 #define TD_MATRIX_PARAM(text) \
   { .name = text, .kind = TD_PARAM_TENSOR }

@@ -196,10 +196,12 @@ int td_op_infer(td_infer *infer); // shapes only: runs the row's rule
 int td_op_outputs(const td_op *op, td_tensor *const *out); // how many td_op_apply gave
 int td_op_tensor_params(const td_op *op);   // leading rows that are tensors (a list counts as one)
 int td_op_arg_count(const td_op *op);       // the others
+static inline bool td_op_takes_list(const td_op *op) { // all inputs belong to the first parameter
+  return op->params[0].kind == TD_PARAM_TENSORS || op->params[0].kind == TD_PARAM_TENSORS_SPREAD;
+}
 // Whether there are any, for a call with in_count tensors: counting takes longer than a small op may.
 static inline bool td_op_has_args(const td_op *op, int in_count) {
-  bool list = op->params[0].kind == TD_PARAM_TENSORS || op->params[0].kind == TD_PARAM_TENSORS_SPREAD;
-  return list || in_count >= TD_PARAM_MAX || op->params[in_count].kind != TD_PARAM_END;
+  return td_op_takes_list(op) || in_count >= TD_PARAM_MAX || op->params[in_count].kind != TD_PARAM_END;
 }
 const td_op *td_op_find(const char *name);  // by its name or an alias; NULL: none
 bool td_op_alias(const char *const *alias, const char *name); // does the list, which may be NULL, have the name?

@@ -129,7 +129,7 @@ static void print_range(td_text *text, const td_tensor *t) {
 static void print_operands(td_text *text, const td_op *op, td_tensor *const *in, int in_count, const td_tensor *out,
                            int64_t index) {
   int64_t at[TD_RANK_MAX];
-  bool list = op->params[0].kind == TD_PARAM_TENSORS;
+  bool list = td_op_takes_list(op);
   indices_of(out, index, at);
   for (int i = 0; i < in_count && i < 8; i++) {
     if (!in[i] || in[i]->flags & TD_TENSOR_BATCHED) continue;
@@ -204,7 +204,7 @@ static void came_in(td_finite *f, td_context *context, const td_op *op, td_tenso
     double x = td_tensor_get_float(in[i], index);
     td_text_print(&f->found, "%s came in from outside: element ", isnan(x) ? "NaN" : "infinity");
     print_index(&f->found, in[i], index);
-    bool list = op->params[0].kind == TD_PARAM_TENSORS;
+    bool list = td_op_takes_list(op);
     td_text_print(&f->found, " of operand %s of ", list ? op->params[0].name : op->params[i].name);
     name_op(context, &f->found, op, backward_of(context), context->place);
     tell(f);

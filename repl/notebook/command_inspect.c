@@ -111,7 +111,7 @@ static void held_print(td_interpreter *I, const held *h, td_text *text) {
   td_text_print(text, "%12lld bytes  ", (long long)h->storage->bytes);
   td_meta_print(text, h->meta.dtype, h->meta.rank, h->meta.shape);
   td_text_pad(text, start + 44, ' ');
-  bool output = h->saved >= record->in_count, list = record->op->params[0].kind == TD_PARAM_TENSORS;
+  bool output = h->saved >= record->in_count, list = td_op_takes_list(record->op);
   td_place_describe(I->context, record->place, place, sizeof place);
   td_text_print(text, "  %s of %s at %s\n",
                 output ? "result" : record->op->params[list ? 0 : h->saved].name, record->op->name, place);
