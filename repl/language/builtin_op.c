@@ -412,6 +412,50 @@ td_value td_op_values(td_interpreter *I, const td_op *op, int count, const td_va
   return box_outputs(I, op, out);
 }
 
+// ---- values that stand for tensors to come ----
+
+// The hook of v's class: what an op's call with v among its arguments means. NIL without exception: v has none.
+static td_value op_hook(td_interpreter *I, td_value v) {
+  if (td_is(v, &td_list_type) || td_is(v, &td_tuple_type)) {
+    const td_value *items = td_is(v, &td_list_type) ? td_as_list(v)->items : td_as_tuple(v)->items;
+    int64_t count = td_is(v, &td_list_type) ? td_as_list(v)->count : td_as_tuple(v)->count;
+    td_value hook = TD_NIL;
+    for (int64_t i = 0; i < count && td_is_nil(hook); i++)
+      if (td_is(items[i], &td_instance_type)) hook = op_hook(I, items[i]);
+    return hook;
+  }
+  if (!td_is(v, &td_instance_type)) return TD_NIL;
+  td_str *name = td_str_intern(I, "__op__", strlen("__op__"));
+  td_value hook = name ? td_attribute_find(I, v, name) : TD_NIL;
+  td_unref(td_from(name));
+  return hook;
+}
+
+// A call that met no tensors may be meant for an argument whose class has __op__(op, args, kwargs): symbols of a model
+// that is being built. NIL with the exception that was in flight: no argument has it.
+static td_value call_hook(td_interpreter *I, const td_op *op, const td_arguments *arguments) {
+  td_value hook = TD_NIL, raised = I->raised;
+  I->raised = TD_NIL;
+  for (int i = 0; i < arguments->count + arguments->keyword_count && td_is_nil(hook) && td_is_nil(I->raised); i++)
+    hook = op_hook(I, arguments->values[i]);
+  if (td_is_nil(hook)) {
+    if (td_is_nil(I->raised)) I->raised = raised;
+    else td_unref(raised);
+    return TD_NIL;
+  }
+  td_unref(raised);
+  td_value parts[3] = {td_op_builtin(I, op, TD_NIL), td_from(td_tuple_new(I, arguments->count)), td_from(td_dict_new(I))};
+  bool ready = !td_is_nil(parts[0]) && !td_is_nil(parts[1]) && !td_is_nil(parts[2]);
+  for (int i = 0; ready && i < arguments->count; i++) td_as_tuple(parts[1])->items[i] = td_ref(arguments->values[i]);
+  for (int i = 0; ready && i < arguments->keyword_count; i++)
+    ready = td_dict_set(I, td_as_dict(parts[2]), td_from(arguments->keywords[i]),
+                        arguments->values[arguments->count + i]);
+  td_value result = ready ? td_call_values(I, hook, 3, parts) : TD_NIL;
+  for (int i = 0; i < 3; i++) td_unref(parts[i]);
+  td_unref(hook);
+  return result;
+}
+
 td_value td_op_call(td_interpreter *I, const td_op *op, td_value self, const td_arguments *arguments) {
   binding b;
   b.op = op;
@@ -427,6 +471,7 @@ td_value td_op_call(td_interpreter *I, const td_op *op, td_value self, const td_
   }
   binding_clear(&b);
   td_unref(gathered);
+  if (td_is_nil(result) && td_raised_is(I, TD_CLASS_TYPE_ERROR)) result = call_hook(I, op, arguments);
   return result;
 }
 

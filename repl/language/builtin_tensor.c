@@ -210,5 +210,6 @@ bool td_tensors_register(td_interpreter *I) {
          td_builtin_define_rows(I, td_tape_builtins) && td_builtin_define_rows(I, td_gradient_builtins) &&
          td_builtin_define_rows(I, td_vmap_builtins) && td_builtin_define_rows(I, td_custom_builtins) &&
          td_builtin_define_rows(I, td_check_builtins) &&
-         td_builtin_define_rows(I, td_progress_builtins) && td_builtin_define_rows(I, td_optimizer_builtins);
+         td_builtin_define_rows(I, td_progress_builtins) && td_builtin_define_rows(I, td_optimizer_builtins) &&
+         td_builtin_define_rows(I, td_layer_builtins);
 }
