@@ -1,4 +1,4 @@
-// What the library's layers ask about values: the parameters of a callable.
+// What the library's layers ask about values: the parameters of a callable, the parts that an object holds.
 #include <stdio.h>
 #include <string.h>
 #include "repl/language/syntax.h"
@@ -66,7 +66,78 @@ static td_value parameter_names(td_interpreter *I, td_value self, td_value *argu
   return TD_NIL;
 }
 
+// ---- what an object holds ----
+
+typedef struct parts {
+  td_interpreter *interpreter;
+  td_class *class;  // what counts beside Variables
+  td_list *found;   // of tuples (path, part)
+} parts;
+
+static bool add_part(parts *p, const char *path, td_value part) {
+  td_tuple *pair = td_tuple_new(p->interpreter, 2);
+  if (!pair) return false;
+  pair->items[0] = td_from(td_str_from(p->interpreter, path));
+  pair->items[1] = td_ref(part);
+  bool added = !td_is_nil(pair->items[0]) && td_list_append(p->interpreter, p->found, td_from(pair));
+  td_unref(td_from(pair));
+  return added;
+}
+
+static bool add_parts(parts *p, const char *path, td_value v);
+
+static bool add_item(parts *p, const char *path, td_value key, td_value item) {
+  if (item.tag != TD_TAG_OBJECT) return true;
+  td_text inner = {0};
+  td_text_print(&inner, "%s/", path);
+  bool added = td_print(p->interpreter, key, &inner) && inner.data && add_parts(p, inner.data, item);
+  td_text_clear(&inner);
+  return added;
+}
+
+static bool add_parts(parts *p, const char *path, td_value v) {
+  if (v.tag != TD_TAG_OBJECT) return true;
+  if (td_is(v, &td_variable_type)) return add_part(p, path, v);
+  if (td_is(v, &td_instance_type)) return !td_isinstance(p->interpreter, v, p->class) || add_part(p, path, v);
+  if (td_recursion(p->interpreter)) return false;
+  if (td_is(v, &td_list_type) || td_is(v, &td_tuple_type)) {
+    bool added = true;
+    for (int64_t i = 0; added; i++) { // the count is read anew: printing a key may run code of the user's
+      int64_t count = td_is(v, &td_list_type) ? td_as_list(v)->count : td_as_tuple(v)->count;
+      if (i >= count) break;
+      added = add_item(p, path, td_int(i), td_is(v, &td_list_type) ? td_as_list(v)->items[i] : td_as_tuple(v)->items[i]);
+    }
+    return added;
+  }
+  if (!td_is(v, &td_dict_type)) return true;
+  int64_t position = 0;
+  td_value key, value;
+  bool added = true;
+  while (added && td_dict_next(td_as_dict(v), &position, &key, &value)) added = add_item(p, path, key, value);
+  return added;
+}
+
+static td_value held_parts(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  if (!td_is(arguments[0], &td_instance_type) || !td_is(arguments[1], &td_class_type))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "held_parts: an instance and a class are needed, not %s and %s",
+                    td_type_name(I, arguments[0]), td_type_name(I, arguments[1]));
+  parts p = {I, (td_class *)arguments[1].o, td_list_new(I, 8)};
+  td_dict *attributes = ((td_instance *)arguments[0].o)->attributes;
+  int64_t position = 0;
+  td_value key, value;
+  bool added = p.found != NULL;
+  while (added && attributes && td_dict_next(attributes, &position, &key, &value))
+    added = add_parts(&p, td_as_str(key)->data, value);
+  if (added) return td_from(p.found);
+  td_unref(td_from(p.found));
+  return TD_NIL;
+}
+
 const td_method td_layer_builtins[] = {
+    {"held_parts", "(object, cls, /)", held_parts,
+     "(path, part) for each Variable and each instance of cls that the attributes of object hold, also in lists, tuples\n"
+     "and dicts, in their order: \"kernel\", \"blocks/0\", \"heads/left\"."},
     {"parameter_names", "(callable, /)", parameter_names,
      "The names of what a callable takes, in order, self left out; *args and **kwargs keep their stars.\n"
      ">>> parameter_names(lambda x, y: x)"},
