@@ -61,7 +61,7 @@ static void close_context(void) {
   ck_assert_int_eq(td_memory_live(), live_before);
 }
 
-static void stop(const char *problem) { ck_abort_msg("%s, \"%s\": %s", title, line, problem); }
+__attribute__((noreturn)) static void stop(const char *problem) { ck_abort_msg("%s, \"%s\": %s", title, line, problem); }
 
 // ---- words of a statement ----
 

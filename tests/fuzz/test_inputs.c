@@ -126,7 +126,7 @@ static bool in_word(uint8_t c) { return (c >= '0' && c <= '9') || (c >= 'a' && c
 
 static void find_word(const input *in, size_t at, size_t *begin, size_t *size) { // the word or sign at a place
   size_t end = at;
-  while (at > 0 && in_word(in->bytes[at - 1]) && in_word(in->bytes[at])) at--;
+  while (at > 0 && at < in->size && in_word(in->bytes[at - 1]) && in_word(in->bytes[at])) at--;
   while (end < in->size && in_word(in->bytes[end])) end++;
   *begin = at;
   *size = end > at ? end - at : 1;
