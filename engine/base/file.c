@@ -16,9 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/map.h"
 #include "engine/base/memory.h"
 
 enum { NAME_KEPT = 200, LINKS_MAX = 40, INTERRUPTS_MAX = 100, FIRST_READ = 64 << 10 };
@@ -191,6 +193,31 @@ int td_file_read_end(td_context *context, const char *path, size_t limit, char *
   return code;
 }
 
+static int map_all(td_context *context, int fd, const char *path, size_t bytes, char **out) {
+  char *data = injected() ? MAP_FAILED : mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (data == MAP_FAILED) return refuse(context, "map", path, errno);
+  *out = data;
+  if (td_map_watch(data, bytes, &context->interrupt)) return TD_OK;
+  *out = NULL;
+  munmap(data, bytes);
+  return td_error_set(context, TD_ERROR_FILE, "map: '%s': too many files are mapped at once", path);
+}
+
+int td_file_map(td_context *context, const char *path, char **bytes, size_t *size) {
+  *bytes = NULL;
+  *size = 0;
+  int fd = call_open(path, O_RDONLY, 0);
+  if (fd < 0) return refuse(context, "map", path, errno);
+  struct stat status;
+  int code = TD_OK;
+  if (call_stat(fd, &status)) code = refuse(context, "map", path, errno);
+  else if (S_ISDIR(status.st_mode)) code = refuse(context, "map", path, EISDIR);
+  else if (S_ISREG(status.st_mode) && status.st_size) code = map_all(context, fd, path, (size_t)status.st_size, bytes);
+  if (*bytes) *size = (size_t)status.st_size;
+  close(fd);
+  return code;
+}
+
 bool td_file_exists(const char *path) {
   struct stat status;
   return !stat(path, &status);
@@ -275,28 +302,34 @@ static int keep_owner_and_mode(int fd, const target *t) {
   return injected() ? -1 : fchmod(fd, t->status.st_mode & 07777);
 }
 
-static int write_straight(const target *t, const void *bytes, size_t size) { // 0, or an errno
+static int write_parts(int fd, const td_file_part *parts, int count) {
+  for (int i = 0; i < count; i++)
+    if (call_write(fd, parts[i].bytes, parts[i].size)) return -1;
+  return 0;
+}
+
+static int write_straight(const target *t, const td_file_part *parts, int count) { // 0, or an errno
   int fd = call_open(t->path, O_WRONLY | O_NOCTTY, 0);
   if (fd < 0) return errno;
-  int error = call_write(fd, bytes, size) ? errno : 0;
+  int error = write_parts(fd, parts, count) ? errno : 0;
   if (call_close(fd) && !error) error = errno;
   return error;
 }
 
-static int write_temporary(target *t, const void *bytes, size_t size) { // 0, or an errno and no file
+static int write_temporary(target *t, const td_file_part *parts, int count) { // 0, or an errno and no file
   int fd = temporary_open(t);
   if (fd < 0) return errno;
-  int error = keep_owner_and_mode(fd, t) || call_write(fd, bytes, size) || call_sync(fd) ? errno : 0;
+  int error = keep_owner_and_mode(fd, t) || write_parts(fd, parts, count) || call_sync(fd) ? errno : 0;
   if (call_close(fd) && !error) error = errno;
   if (error) unlink(t->temporary);
   return error;
 }
 
 // 0, or an errno and the old file is whole. *synced false: the new file is there but its name may be lost with power.
-static int replace(target *t, const void *bytes, size_t size, bool *synced) {
+static int replace(target *t, const td_file_part *parts, int count, bool *synced) {
   int folder = call_open(t->folder, O_RDONLY | O_DIRECTORY, 0);
   if (folder < 0 && errno != EACCES) return errno; // a folder that can't be listed may still be written
-  int error = write_temporary(t, bytes, size);
+  int error = write_temporary(t, parts, count);
   if (!error && call_rename(t->temporary, t->path)) {
     error = errno;
     unlink(t->temporary);
@@ -310,16 +343,20 @@ static int replace(target *t, const void *bytes, size_t size, bool *synced) {
 static bool is_writable(const target *t) { return (t->status.st_mode & 0222) && !access(t->path, W_OK); }
 
 int td_file_save(td_context *context, const char *path, const void *bytes, size_t size) {
+  return td_file_save_parts(context, path, &(td_file_part){bytes, size}, 1);
+}
+
+int td_file_save_parts(td_context *context, const char *path, const td_file_part *parts, int count) {
   target *t = td_memory_new(sizeof *t);
   if (!t) return td_error_memory(context, path, (int64_t)sizeof *t);
   bool synced = true;
   int error = follow(t, path);
   if (!error && t->exists && !is_writable(t)) error = EACCES;
   if (!error && t->exists && !S_ISREG(t->status.st_mode)) {
-    error = write_straight(t, bytes, size);
+    error = write_straight(t, parts, count);
   } else if (!error) {
     remove_leftovers(t);
-    error = replace(t, bytes, size, &synced);
+    error = replace(t, parts, count, &synced);
   }
   td_memory_free(t);
   if (error) return refuse(context, "save", path, error);
@@ -340,4 +377,42 @@ int td_file_append(td_context *context, const char *path, const void *bytes, siz
   }
   if (call_close(fd) && !error) error = errno;
   return error ? refuse(context, "append", path, error) : TD_OK;
+}
+
+// ---- folders ----
+
+int td_file_remove(td_context *context, const char *path) {
+  return injected() || unlink(path) ? refuse(context, "remove", path, errno) : TD_OK;
+}
+
+static int make_one(char *path) { // 0, or an errno
+  struct stat status;
+  if (!injected() && (!mkdir(path, 0777) || (errno == EEXIST && !stat(path, &status) && S_ISDIR(status.st_mode))))
+    return 0;
+  return errno;
+}
+
+int td_file_make_folder(td_context *context, const char *path) {
+  char *part = td_memory_text(path);
+  if (!part) return td_error_memory(context, path, td_memory_failed());
+  int error = make_one(part);
+  for (char *slash = part; error == ENOENT && (slash = strchr(slash + 1, '/'));) { // those above it first
+    *slash = 0;
+    error = make_one(part);
+    *slash = '/';
+    if (!error) error = ENOENT;
+  }
+  if (error == ENOENT) error = make_one(part);
+  td_memory_free(part);
+  return error ? refuse(context, "make", path, error) : TD_OK;
+}
+
+int td_file_list(td_context *context, const char *path, int (*visit)(void *owner, const char *name), void *owner) {
+  DIR *folder = injected() ? NULL : opendir(path);
+  if (!folder) return refuse(context, "list", path, errno);
+  int code = TD_OK;
+  for (struct dirent *entry; !code && (entry = readdir(folder));)
+    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) code = visit(owner, entry->d_name);
+  closedir(folder);
+  return code;
 }

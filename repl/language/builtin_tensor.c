@@ -1,9 +1,9 @@
-// Builtins that make tensors and Variables, the session's random state, data files, and the registration of all that
+// Builtins that make tensors and Variables, the session's random state, the folders of data, and the registration of all that
 // belongs to tensors: ops by name, dtypes, the random module.
 #include <math.h>
 #include <string.h>
 #include "engine/base/file.h"
-#include "engine/io/idx.h"
+#include "repl/language/files.h"
 #include "repl/language/nest.h"
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -87,28 +87,13 @@ static td_value builtin_seed(td_interpreter *I, td_value self, td_value *argumen
   return TD_NONE;
 }
 
-static const char *path_argument(td_interpreter *I, td_value v, const char *who) {
-  if (td_is(v, &td_str_type)) return td_as_str(v)->data;
-  td_raise(I, TD_CLASS_TYPE_ERROR, "%s: the path must be a str, not %s", who, td_type_name(I, v));
-  return NULL;
-}
-
-static td_value builtin_load_idx(td_interpreter *I, td_value self, td_value *arguments) {
-  (void)self;
-  td_tensor *t = NULL;
-  const char *path = path_argument(I, arguments[0], "load_idx");
-  if (!path) return TD_NIL;
-  if (!td_file_exists(path)) return td_raise(I, TD_CLASS_FILE_NOT_FOUND_ERROR, "load_idx: there is no file '%s'", path);
-  return td_idx_load(I->context, path, &t) == TD_OK ? td_tensor_box(I, t) : td_raise_engine(I);
-}
-
 #ifndef TD_DATA_FOLDER
 #define TD_DATA_FOLDER "/usr/local/share/tapedeck/samples"
 #endif
 
 static td_value builtin_data_folder(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  const char *name = path_argument(I, arguments[0], "data_folder");
+  const char *name = td_path_argument(I, arguments[0], "data_folder");
   if (!name) return TD_NIL;
   const td_script *script = td_source_find(&I->sources, I->context->place);
   const char *main = I->sources.count ? I->sources.items[0]->folder : "";
@@ -146,7 +131,6 @@ const td_method td_tensor_builtins[] = {
     {"seed", "(number)", builtin_seed,
      "Starts the session's random numbers anew: the same seed gives the same numbers on any number of threads.\n>>> "
      "seed(1)"},
-    {"load_idx", "(path)", builtin_load_idx, "A tensor from an IDX file (MNIST's format), gzipped or not."},
     {"data_folder", "(name)", builtin_data_folder,
      "The folder data/NAME beside the running deck, under the current folder, or among the installed samples."},
     {NULL, NULL, NULL, NULL}};
@@ -211,5 +195,6 @@ bool td_tensors_register(td_interpreter *I) {
          td_builtin_define_rows(I, td_vmap_builtins) && td_builtin_define_rows(I, td_custom_builtins) &&
          td_builtin_define_rows(I, td_check_builtins) &&
          td_builtin_define_rows(I, td_progress_builtins) && td_builtin_define_rows(I, td_optimizer_builtins) &&
-         td_builtin_define_rows(I, td_layer_builtins);
+         td_builtin_define_rows(I, td_layer_builtins) &&
+         td_builtin_define_rows(I, td_file_builtins) && td_builtin_define_rows(I, td_tensor_file_builtins);
 }

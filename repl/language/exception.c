@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/map.h"
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
 
@@ -204,7 +205,8 @@ td_value td_raise_engine(td_interpreter *I) {
 
 bool td_interrupted_slow(td_interpreter *I) {
   atomic_store(&I->context->interrupt, 0);
-  td_raise(I, TD_CLASS_KEYBOARD_INTERRUPT, "interrupted");
+  if (td_map_lost()) td_raise(I, TD_CLASS_OS_ERROR, "a mapped file became shorter while it was read: what is gone reads as zeros");
+  else td_raise(I, TD_CLASS_KEYBOARD_INTERRUPT, "interrupted");
   return true;
 }
 

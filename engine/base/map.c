@@ -1,0 +1,92 @@
+// The list of mappings and the handler of SIGBUS. The handler runs on the thread that read the missing page: it puts
+// zeros under the rest of the mapping and lets the read go on. Faults elsewhere go to the handler that was there before.
+// Slots are claimed by their first byte's address; a slot's other members are written before it, and cleared after.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "engine/base/map.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MAPPINGS_MAX = 1024 };
+
+static struct mapping {
+  _Atomic(char *) data;
+  size_t size;
+  atomic_int *interrupt;
+  atomic_bool damaged;
+} mappings[MAPPINGS_MAX];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct sigaction before;
+static atomic_bool lost;
+static size_t page_size;
+
+static bool repair(struct mapping *m, char *data, const char *address) {
+  size_t from = (size_t)(address - data) & ~(page_size - 1);
+  if (mmap(data + from, m->size - from, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+    return false;
+  atomic_store(&m->damaged, true);
+  atomic_store(&lost, true);
+  if (m->interrupt) atomic_store(m->interrupt, 1);
+  return true;
+}
+
+static void handle(int signal_number, siginfo_t *information, void *unused) {
+  (void)unused;
+  const char *address = information->si_addr;
+  for (struct mapping *m = mappings; m < mappings + MAPPINGS_MAX; m++) {
+    char *data = atomic_load(&m->data);
+    if (data && address >= data && address < data + m->size && repair(m, data, address)) return;
+  }
+  sigaction(signal_number, &before, NULL); // the same fault arises again at once, and finds the handler of before
+}
+
+static void start(void) {
+  struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  sigemptyset(&action.sa_mask);
+  page_size = (size_t)sysconf(_SC_PAGESIZE);
+  sigaction(SIGBUS, &action, &before);
+}
+
+bool td_map_watch(char *data, size_t size, atomic_int *interrupt) {
+  pthread_once(&once, start);
+  pthread_mutex_lock(&lock);
+  struct mapping *m = mappings;
+  while (m < mappings + MAPPINGS_MAX && atomic_load(&m->data)) m++;
+  bool found = m < mappings + MAPPINGS_MAX;
+  if (found) {
+    m->size = size;
+    m->interrupt = interrupt;
+    atomic_store(&m->damaged, false);
+    atomic_store(&m->data, data);
+  }
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+static struct mapping *find(const char *data) {
+  for (struct mapping *m = mappings; m < mappings + MAPPINGS_MAX; m++)
+    if (atomic_load(&m->data) == data) return m;
+  return NULL;
+}
+
+void td_map_drop(char *data, size_t size) {
+  pthread_mutex_lock(&lock);
+  struct mapping *m = find(data);
+  if (m) atomic_store(&m->data, NULL);
+  pthread_mutex_unlock(&lock);
+  munmap(data, size);
+}
+
+bool td_map_damaged(const char *data) {
+  const struct mapping *m = find(data);
+  return m && atomic_load(&m->damaged);
+}
+
+bool td_map_lost(void) { return atomic_exchange(&lost, false); }
