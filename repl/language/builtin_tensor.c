@@ -87,6 +87,30 @@ static td_value builtin_seed(td_interpreter *I, td_value self, td_value *argumen
   return TD_NONE;
 }
 
+static td_value builtin_get_random_state(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self, (void)arguments;
+  td_tuple *state = td_tuple_new(I, 2);
+  if (!state) return TD_NIL;
+  state->items[0] = td_int((int64_t)I->context->seed);
+  state->items[1] = td_int((int64_t)I->context->counter);
+  return td_from(state);
+}
+
+static td_value builtin_set_random_state(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  int64_t parts[2];
+  td_list *list = td_list_new(I, 2);
+  bool ok = list && td_to_list(I, arguments[0], list) && list->count == 2;
+  for (int i = 0; i < 2 && ok; i++) parts[i] = td_to_int(I, list->items[i], &ok);
+  td_unref(td_from(list));
+  if (!ok)
+    return td_is_nil(I->raised) ? td_raise(I, TD_CLASS_TYPE_ERROR, "set_random_state: needs what get_random_state gave")
+                                : TD_NIL;
+  I->context->seed = (uint64_t)parts[0];
+  I->context->counter = (uint64_t)parts[1];
+  return TD_NONE;
+}
+
 #ifndef TD_DATA_FOLDER
 #define TD_DATA_FOLDER "/usr/local/share/tapedeck/samples"
 #endif
@@ -128,6 +152,10 @@ const td_method td_tensor_builtins[] = {
      "random_normal with the sizes as arguments: numbers of mean 0 and deviation 1.\n>>> randn(2, 3).shape"},
     {"rand", "(*shape)", builtin_rand,
      "random_uniform with the sizes as arguments: numbers in [0, 1).\n>>> rand(2, 3).shape"},
+    {"get_random_state", "()", builtin_get_random_state,
+     "Where the session's random numbers stand: (seed, numbers drawn). random.get_state is the same."},
+    {"set_random_state", "(state)", builtin_set_random_state,
+     "Goes on from where get_random_state was asked. random.set_state is the same."},
     {"seed", "(number)", builtin_seed,
      "Starts the session's random numbers anew: the same seed gives the same numbers on any number of threads.\n>>> "
      "seed(1)"},
@@ -181,16 +209,21 @@ static bool register_constants(td_interpreter *I) { // as tensors print them
          td_builtin_define(I, "pi", td_double(M_PI));
 }
 
-static bool register_seed(td_interpreter *I) { // random.seed, as Python and NumPy have it
-  td_str *name = td_str_intern(I, "seed", strlen("seed"));
-  td_module *module = name ? td_module_builtin(I, "random") : NULL;
-  bool ok = module && td_module_set(I, module, "seed", td_builtin_find(I, name));
-  if (name) td_unref(td_from(name));
+static bool register_random(td_interpreter *I) { // random.seed and the others, as Python and NumPy have them
+  static const char *const names[][2] = {
+      {"seed", "seed"}, {"get_random_state", "get_state"}, {"set_random_state", "set_state"}};
+  td_module *module = td_module_builtin(I, "random");
+  bool ok = module != NULL;
+  for (size_t i = 0; i < sizeof names / sizeof *names && ok; i++) {
+    td_str *name = td_str_intern(I, names[i][0], strlen(names[i][0]));
+    ok = name && td_module_set(I, module, names[i][1], td_builtin_find(I, name));
+    td_unref(td_from(name));
+  }
   return ok;
 }
 
 bool td_tensors_register(td_interpreter *I) {
-  return register_ops(I) && register_constants(I) && register_dtypes(I) && td_builtin_define_rows(I, td_tensor_builtins) && register_seed(I) &&
+  return register_ops(I) && register_constants(I) && register_dtypes(I) && td_builtin_define_rows(I, td_tensor_builtins) && register_random(I) &&
          td_builtin_define_rows(I, td_tape_builtins) && td_builtin_define_rows(I, td_gradient_builtins) &&
          td_builtin_define_rows(I, td_vmap_builtins) && td_builtin_define_rows(I, td_custom_builtins) &&
          td_builtin_define_rows(I, td_check_builtins) &&
