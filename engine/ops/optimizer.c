@@ -1,88 +1,152 @@
-// Optimizer steps, fused: every element of a variable and its slots is read and written once.
+// Optimizer steps, fused: every element of a variable and its slots is read and written once. What a rule does is a row of
+// optimizer_rules.c; here it is run over variables, and two of the rules stand as ops that leave their inputs as they are.
 #include "engine/ops/optimizer.h"
 
 #include <math.h>
-#include <string.h>
 
-#include "engine/device/cpu/clones.h"
+#include "engine/base/memory.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/map.h"
 
 static const char no_rule[] = "an optimizer's update";
 
-// ---- Adam ----
+enum { STRIP = 4096 }; // elements whose squares are added up together
 
-typedef struct adam_work {
-  bool single, decoupled;
-  char *variable, *m, *v;
+// ---- one variable ----
+
+typedef struct update_work {
+  const td_update_rule *rule;
+  const td_update_factors *factors;
+  bool single;
+  int64_t size;
+  char *variable, *slots[TD_UPDATE_SLOTS];
   const char *gradient;
-  double beta1, beta2, eps, decay, rate, root; // rate and root hold the corrections of m and v for their start at 0
-  double shrink; // of the variable, by decoupled decay
-} adam_work;
+  double *squares; // of each strip of the variable and of its direction, in turn
+  double along;    // the direction is taken so far
+} update_work;
 
-#define ADAM(T, name, ROOT)                                                                                         \
-  TD_CLONES static void name##_adam(T *restrict variable, T *restrict m, T *restrict v, const T *restrict gradient, \
-                                    int64_t n, const adam_work *w) {                                                \
-    const T beta1 = (T)w->beta1, beta2 = (T)w->beta2, rest1 = (T)(1 - w->beta1), rest2 = (T)(1 - w->beta2);         \
-    const T eps = (T)w->eps, decay = (T)w->decay, rate = (T)w->rate, root = (T)w->root, shrink = (T)w->shrink;      \
-    for (int64_t i = 0; i < n; i++) {                                                                               \
-      T g = gradient[i] + decay * variable[i];                                                                      \
-      m[i] = beta1 * m[i] + rest1 * g;                                                                              \
-      v[i] = beta2 * v[i] + rest2 * g * g;                                                                          \
-      variable[i] = shrink * variable[i] - rate * m[i] / (ROOT(v[i]) * root + eps);                                 \
-    }                                                                                                               \
+static void update_range(void *argument, int64_t first, int64_t last) {
+  const update_work *w = argument;
+  int64_t offset = first * (w->single ? (int64_t)sizeof(float) : (int64_t)sizeof(double));
+  void *slots[TD_UPDATE_SLOTS];
+  for (int i = 0; i < TD_UPDATE_SLOTS; i++) slots[i] = w->slots[i] ? w->slots[i] + offset : NULL;
+  td_update_loop *loop = w->single ? w->rule->single : w->rule->twofold;
+  loop(last - first, w->variable + offset, slots, w->gradient + offset, w->factors);
+}
+
+#define SQUARES(T)                                            \
+  static double squares_##T(const T *x, int64_t n) {          \
+    double sum = 0;                                           \
+    for (int64_t i = 0; i < n; i++) sum += (double)x[i] * x[i]; \
+    return sum;                                               \
   }
-ADAM(float, single, sqrtf)
-ADAM(double, twofold, sqrt)
+SQUARES(float)
+SQUARES(double)
 
-static void adam_range(void *argument, int64_t first, int64_t last) {
-  const adam_work *w = argument;
-  if (w->single)
-    single_adam((float *)w->variable + first, (float *)w->m + first, (float *)w->v + first,
-                (const float *)w->gradient + first, last - first, w);
-  else
-    twofold_adam((double *)w->variable + first, (double *)w->m + first, (double *)w->v + first,
-                 (const double *)w->gradient + first, last - first, w);
+static double squares_of(const update_work *w, const char *x, int64_t at, int64_t n) {
+  return w->single ? squares_float((const float *)x + at, n) : squares_double((const double *)x + at, n);
 }
 
-static void adam_run(td_pool *pool, uint8_t dtype, int64_t size, char *variable, char *m, char *v, const char *gradient,
-                     const td_adam *s) {
-  double step = (double)s->step;
-  adam_work w = {.single = dtype == TD_FLOAT32,
-                 .variable = variable,
-                 .m = m,
-                 .v = v,
-                 .gradient = gradient,
-                 .beta1 = s->beta1,
-                 .beta2 = s->beta2,
-                 .eps = s->eps,
-                 .decay = s->decoupled ? 0 : s->weight_decay,
-                 .rate = s->learning_rate / (1 - pow(s->beta1, step)),
-                 .root = 1 / sqrt(1 - pow(s->beta2, step)),
-                 .shrink = s->decoupled ? 1 - s->learning_rate * s->weight_decay : 1};
-  td_ranges_run(pool, size, 2, adam_range, &w);
+static void direction_range(void *argument, int64_t first, int64_t last) { // counts strips
+  const update_work *w = argument;
+  for (int64_t strip = first; strip < last; strip++) {
+    int64_t at = strip * STRIP, n = w->size - at < STRIP ? w->size - at : STRIP;
+    update_range(argument, at, at + n);
+    w->squares[2 * strip] = squares_of(w, w->variable, at, n);
+    w->squares[2 * strip + 1] = squares_of(w, w->slots[2], at, n);
+  }
 }
 
-static int flat_gradient(td_context *context, const td_op *op, const td_tensor *gradient, uint8_t dtype,
-                         td_flat *flat) {
+static void along_range(void *argument, int64_t first, int64_t last) {
+  const update_work *w = argument;
+  for (int64_t i = first; i < last; i++)
+    if (w->single) ((float *)w->variable)[i] -= (float)w->along * ((const float *)w->slots[2])[i];
+    else ((double *)w->variable)[i] -= w->along * ((const double *)w->slots[2])[i];
+}
+
+static void update_one(td_pool *pool, update_work *w, double rate) {
+  if (!w->rule->trusts) {
+    td_ranges_run(pool, w->size, 2, update_range, w);
+    return;
+  }
+  int64_t strips = (w->size + STRIP - 1) / STRIP;
+  double variable = 0, direction = 0;
+  td_ranges_run(pool, strips, 2 * STRIP, direction_range, w);
+  for (int64_t i = 0; i < strips; i++) variable += w->squares[2 * i], direction += w->squares[2 * i + 1];
+  w->along = variable > 0 && direction > 0 ? rate * sqrt(variable / direction) : rate;
+  td_ranges_run(pool, w->size, 2, along_range, w);
+}
+
+// ---- all variables ----
+
+static td_update_factors factors_of(const td_update *update) {
+  td_update_factors factors = {.scale = update->scale,
+                               .decay = update->decoupled ? 0 : update->weight_decay,
+                               .shrink = update->decoupled ? 1 - update->rate * update->weight_decay : 1};
+  update->rule->prepare(update, &factors);
+  return factors;
+}
+
+static int flat_gradient(td_context *context, const td_update_item *item, td_flat *flat) {
+  static const td_op named = {.name = "an optimizer's update"}; // for an error's text
   td_call call;
   td_view view;
   call.context = context;
-  call.op = op;
-  td_view_of(&view, gradient);
-  return td_flat_open(&call, &view, dtype, flat);
+  call.op = &named;
+  td_view_of(&view, item->gradient);
+  return td_flat_open(&call, &view, item->variable->dtype, flat);
 }
 
-static td_adam adam_of(const td_arg *args) {
-  return (td_adam){.step = args[0].i,
-                   .learning_rate = args[1].f,
-                   .beta1 = args[2].f,
-                   .beta2 = args[3].f,
-                   .eps = args[4].f,
-                   .weight_decay = args[5].f,
-                   .decoupled = args[6].i};
+// The direction of the largest variable and its strips' squares: the variables use them one after the other.
+static int open_scratch(td_context *context, const td_update *update, const td_update_item *items, int64_t count,
+                        char **scratch, double **squares) {
+  int64_t most = 0;
+  for (int64_t i = 0; i < count; i++)
+    if (items[i].variable->size > most) most = items[i].variable->size;
+  int64_t strips = (most + STRIP - 1) / STRIP, bytes = (most + 2 * strips) * (int64_t)sizeof(double);
+  if (!update->rule->trusts) return TD_OK;
+  *squares = td_memory_new((size_t)bytes);
+  if (!*squares) return td_error_memory(context, "LAMB", bytes);
+  *scratch = (char *)(*squares + 2 * strips);
+  return TD_OK;
 }
+
+static void run_all(td_context *context, const td_update *update, const td_update_item *items, int64_t count,
+                    const td_flat *gradients, char *scratch, double *squares) {
+  td_update_factors factors = factors_of(update);
+  for (int64_t i = 0; i < count; i++) {
+    const td_update_item *item = &items[i];
+    update_work w = {.rule = update->rule,
+                     .factors = &factors,
+                     .single = item->variable->dtype == TD_FLOAT32,
+                     .size = item->variable->size,
+                     .variable = item->variable->data,
+                     .gradient = gradients[i].data,
+                     .squares = squares};
+    for (int k = 0; k < update->rule->slots; k++) w.slots[k] = item->slots[k]->data;
+    if (update->rule->trusts) w.slots[2] = scratch;
+    update_one(context->pool, &w, update->rate);
+  }
+}
+
+int td_update_run(td_context *context, const td_update *update, const td_update_item *items, int64_t count) {
+  td_flat few[16], *gradients = count <= 16 ? few : td_memory_new((size_t)count * sizeof *gradients);
+  if (!gradients) return td_error_memory(context, "an optimizer's update", count * (int64_t)sizeof *gradients);
+  char *scratch = NULL;
+  double *squares = NULL;
+  int code = open_scratch(context, update, items, count, &scratch, &squares);
+  int64_t open = 0;
+  for (; open < count && !code; open++) code = flat_gradient(context, &items[open], &gradients[open]);
+  if (!code) run_all(context, update, items, count, gradients, scratch, squares);
+  if (code && open) open--;
+  while (open-- > 0) td_flat_close(&gradients[open]);
+  td_memory_free(squares);
+  if (gradients != few) td_memory_free(gradients);
+  return code;
+}
+
+// ---- as ops ----
 
 // Variable and slots (all inputs but the last) must agree in dtype and shape; the gradient in shape.
 static int update_infer(td_infer *infer) {
@@ -126,14 +190,40 @@ static int64_t update_workspace(const td_call *call) {
   return scratch.used;
 }
 
-static int adam_kernel(const td_call *call) {
-  const td_view *out = call->out;
+static int update_kernel(const td_call *call, const td_update *update) {
   td_scratch scratch = {.at = call->workspace};
-  td_adam settings = adam_of(call->args);
-  const char *gradient = gradient_of(call, &scratch);
+  td_update_factors factors = factors_of(update);
+  update_work w = {.rule = update->rule,
+                   .factors = &factors,
+                   .single = call->out[0].dtype == TD_FLOAT32,
+                   .size = call->out[0].size,
+                   .variable = call->out[0].data,
+                   .gradient = gradient_of(call, &scratch)};
+  for (int i = 1; i < call->out_count; i++) w.slots[i - 1] = call->out[i].data;
   copy_to_outputs(call);
-  adam_run(call->context->pool, out->dtype, out->size, out[0].data, out[1].data, out[2].data, gradient, &settings);
+  update_one(call->context->pool, &w, update->rate);
   return TD_OK;
+}
+
+static int adam_kernel(const td_call *call) {
+  const td_arg *args = call->args;
+  td_update update = {.rule = td_update_rule_find("adam"),
+                      .step = args[0].i,
+                      .rate = args[1].f,
+                      .numbers = {args[2].f, args[3].f, args[4].f},
+                      .scale = 1,
+                      .weight_decay = args[5].f,
+                      .decoupled = args[6].i};
+  return update_kernel(call, &update);
+}
+
+static int sgd_kernel(const td_call *call) {
+  td_update update = {.rule = td_update_rule_find("momentum"),
+                      .step = 1,
+                      .rate = call->args[0].f,
+                      .numbers = {call->args[1].f, (double)call->args[2].i},
+                      .scale = 1};
+  return update_kernel(call, &update);
 }
 
 #define FLOAT_PARAM(text, standard) \
@@ -172,72 +262,6 @@ static const td_op adam_update = {
                           TD_SAMPLES_END},
 };
 
-int td_adam_update_in_place(td_context *context, td_tensor *variable, td_tensor *m, td_tensor *v,
-                            const td_tensor *gradient, const td_adam *settings) {
-  td_flat flat;
-  int code = flat_gradient(context, &adam_update, gradient, variable->dtype, &flat);
-  if (code) return code;
-  adam_run(context->pool, variable->dtype, variable->size, variable->data, m->data, v->data, flat.data, settings);
-  td_flat_close(&flat);
-  return TD_OK;
-}
-
-// ---- SGD ----
-
-typedef struct sgd_work {
-  bool single, nesterov;
-  char *variable, *velocity;
-  const char *gradient;
-  double rate, momentum;
-} sgd_work;
-
-#define SGD(T, name)                                                                                                  \
-  TD_CLONES static void name##_sgd(T *restrict variable, T *restrict velocity, const T *restrict gradient, int64_t n, \
-                                   const sgd_work *w) {                                                               \
-    const T rate = (T)w->rate, momentum = (T)w->momentum;                                                             \
-    if (!velocity) {                                                                                                  \
-      for (int64_t i = 0; i < n; i++) variable[i] -= rate * gradient[i];                                              \
-      return;                                                                                                         \
-    }                                                                                                                 \
-    for (int64_t i = 0; i < n; i++) velocity[i] = momentum * velocity[i] - rate * gradient[i];                        \
-    if (w->nesterov)                                                                                                  \
-      for (int64_t i = 0; i < n; i++) variable[i] += momentum * velocity[i] - rate * gradient[i];                     \
-    else                                                                                                              \
-      for (int64_t i = 0; i < n; i++) variable[i] += velocity[i];                                                     \
-  }
-SGD(float, single)
-SGD(double, twofold)
-
-enum { STRIP = 4096 }; // elements that stay in the cache between the loops
-
-static void sgd_range(void *argument, int64_t first, int64_t last) {
-  const sgd_work *w = argument;
-  for (int64_t at = first; at < last; at += STRIP) {
-    int64_t n = last - at < STRIP ? last - at : STRIP;
-    if (w->single)
-      single_sgd((float *)w->variable + at, w->velocity ? (float *)w->velocity + at : NULL,
-                 (const float *)w->gradient + at, n, w);
-    else
-      twofold_sgd((double *)w->variable + at, w->velocity ? (double *)w->velocity + at : NULL,
-                  (const double *)w->gradient + at, n, w);
-  }
-}
-
-static int sgd_kernel(const td_call *call) {
-  const td_view *out = call->out;
-  td_scratch scratch = {.at = call->workspace};
-  sgd_work w = {.single = out->dtype == TD_FLOAT32,
-                .nesterov = call->args[2].i,
-                .variable = out[0].data,
-                .velocity = out[1].data,
-                .gradient = gradient_of(call, &scratch),
-                .rate = call->args[0].f,
-                .momentum = call->args[1].f};
-  copy_to_outputs(call);
-  td_ranges_run(call->context->pool, out->size, 2, sgd_range, &w);
-  return TD_OK;
-}
-
 static const td_op sgd_update = {
     .name = "sgd_update",
     .params = {TD_TENSOR_PARAM("variable"),
@@ -261,22 +285,5 @@ static const td_op sgd_update = {
                           {"5; 5; 5", "lr=0.1, momentum=0.9, nesterov=True", -2, 2, NULL},
                           TD_SAMPLES_END},
 };
-
-int td_sgd_update_in_place(td_context *context, td_tensor *variable, td_tensor *velocity, const td_tensor *gradient,
-                           double learning_rate, double momentum, bool nesterov) {
-  td_flat flat;
-  int code = flat_gradient(context, &sgd_update, gradient, variable->dtype, &flat);
-  if (code) return code;
-  sgd_work w = {variable->dtype == TD_FLOAT32,
-                nesterov,
-                variable->data,
-                velocity ? velocity->data : NULL,
-                flat.data,
-                learning_rate,
-                momentum};
-  td_ranges_run(context->pool, variable->size, 2, sgd_range, &w);
-  td_flat_close(&flat);
-  return TD_OK;
-}
 
 const td_op *const td_family_optimizer[] = {&adam_update, &sgd_update, NULL};

@@ -130,6 +130,7 @@ static const char *name_of(const td_variable *v) { return v->name[0] ? v->name :
 static void warn_stale(td_context *context, const td_list *leaves, const uint32_t *slots, const td_pass *pass) {
   const td_variable *first = NULL;
   int others = 0;
+  if (((const td_tapes *)context->tapes)->gathering) return;
   for (int64_t i = 0; i < leaves->count; i++) {
     if (slots[i] == TD_NO_SLOT || !pass->cotangents[slots[i]]) continue;
     td_variable *v = leaves->at[i]->variable ? td_variable_find(leaves->at[i]->variable) : NULL;
@@ -145,6 +146,11 @@ static void warn_stale(td_context *context, const td_list *leaves, const uint32_
                "backward: the grad of %s%s still holds an earlier backward's; the new one is added to it. "
                "Clear it first with zero_grad()",
                name_of(first), more);
+}
+
+void td_gathering_set(td_context *context, bool on) {
+  td_tapes *tapes = td_tapes_of(context);
+  if (tapes) tapes->gathering += on ? 1 : -1;
 }
 
 static td_tensor *sum_of(td_pass *pass, td_tensor *grad, td_tensor *cotangent) { // new reference

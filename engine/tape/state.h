@@ -67,6 +67,7 @@ typedef struct td_tapes { // context->tapes
   uint64_t recording;     // what records now
   bool loose;             // something required grad once
   int no_grad;            // depth
+  int gathering;          // scopes in which gradients are meant to add up
   const td_observer *observer; // of backward passes; NULL: none
   const td_record *running; // whose rule a pass runs now; NULL: none
   td_region *region;      // that is being made

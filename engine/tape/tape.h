@@ -123,6 +123,7 @@ typedef struct td_pass_step {
 typedef struct td_observer { int (*step)(void *owner, td_context *context, const td_pass_step *step); void *owner; } td_observer;
 int td_tape_observe(td_context *context, const td_observer *observer); // borrowed; NULL: no longer
 
+void td_gathering_set(td_context *context, bool on);       // on: backward() adds to old grads without a warning until the matching off; nests
 void td_no_grad_enter(td_context *context);               // nothing records until the matching leave; nests
 void td_no_grad_leave(td_context *context);
 bool td_recording(const td_context *context);             // some tape records now

@@ -1,31 +1,68 @@
 // Fused updates of Variables: what the optimizers of the library call. All arguments are checked before the first
 // Variable changes, so an update happens whole or not at all.
+#include "engine/base/memory.h"
 #include "engine/ops/optimizer.h"
+#include "repl/language/diagnose.h"
 #include "repl/language/tensors.h"
+
+typedef struct update_call {
+  td_interpreter *interpreter;
+  const char *who;         // the optimizer, for messages
+  td_update update;
+  td_list *variables, *gradients;
+  td_dict *slots;          // Variable: its slots
+  double initial;          // value of a new slot
+  td_variable **changed;   // those of the Variables that have a gradient
+  td_update_item *items;   // their tensors; a gradient is held
+  int64_t count;
+} update_call;
 
 // ---- arguments ----
 
-static bool variable_list(td_interpreter *I, td_value v, const char *who, const char *what, int64_t count) {
-  if (!td_is(v, &td_list_type) || (count >= 0 && td_as_list(v)->count != count)) {
-    td_raise(I, TD_CLASS_TYPE_ERROR, "%s: %s must be a list with one entry for each Variable", who, what);
+static bool fail(td_interpreter *I, const char *who, const char *problem, td_value v) {
+  td_raise(I, TD_CLASS_TYPE_ERROR, "%s: %s, not %s", who, problem, td_type_name(I, v));
+  return false;
+}
+
+static void name_rules(td_interpreter *I, td_list *names) {
+  for (int i = 0; td_update_rule_at(i); i++) {
+    td_value name = td_from(td_str_from(I, td_update_rule_at(i)->name));
+    td_list_append(I, names, name);
+    td_unref(name);
+  }
+}
+
+static bool find_rule(td_interpreter *I, td_value v, const td_update_rule **rule) {
+  if (!td_is(v, &td_str_type)) return fail(I, "apply_update", "rule must be a str", v);
+  *rule = td_update_rule_find(td_as_str(v)->data);
+  if (*rule) return true;
+  td_raise(I, TD_CLASS_VALUE_ERROR, "apply_update: there is no rule '%.40s'", td_as_str(v)->data);
+  td_list *names = td_list_new(I, 0);
+  if (!names) return false;
+  name_rules(I, names);
+  const char *near = td_suggest(td_as_str(v)->data, names);
+  if (near) td_raise_hint(I, "did you mean '%s'?", near);
+  td_unref(td_from(names));
+  return false;
+}
+
+static bool read_numbers(td_interpreter *I, td_value v, td_update *update) {
+  const td_update_rule *rule = update->rule;
+  int wanted = 0;
+  while (rule->numbers[wanted]) wanted++;
+  bool ok = td_is(v, &td_tuple_type);
+  if (!ok) return fail(I, "apply_update", "numbers must be a tuple", v);
+  if (td_as_tuple(v)->count > wanted) {
+    td_raise(I, TD_CLASS_VALUE_ERROR, "apply_update: the rule '%s' takes %d numbers, not %lld", rule->name, wanted,
+             (long long)td_as_tuple(v)->count);
     return false;
   }
-  return true;
+  for (int64_t i = 0; ok && i < td_as_tuple(v)->count; i++)
+    update->numbers[i] = td_to_double(I, td_as_tuple(v)->items[i], &ok);
+  return ok;
 }
 
-static bool all_variables(td_interpreter *I, td_value list, const char *who, const char *what) {
-  for (int64_t i = 0; i < td_as_list(list)->count; i++)
-    if (!td_is(td_as_list(list)->items[i], &td_variable_type)) {
-      td_raise(I, TD_CLASS_TYPE_ERROR, "%s: %s[%lld] is %s, not a Variable", who, what, (long long)i,
-               td_type_name(I, td_as_list(list)->items[i]));
-      td_raise_hint(I, "only a Variable can be updated: w = Variable(value)");
-      return false;
-    }
-  return true;
-}
-
-static bool gradient_fits(td_interpreter *I, const char *who, int64_t i, td_value gradient,
-                          const td_variable *variable) {
+static bool is_gradient(td_interpreter *I, const char *who, int64_t i, td_value gradient, const td_variable *variable) {
   const td_tensor *g = td_tensor_of(gradient), *value = variable->value;
   if (!g) {
     td_raise(I, TD_CLASS_TYPE_ERROR, "%s: gradient %lld is %s, not a tensor", who, (long long)i,
@@ -49,20 +86,53 @@ static bool gradient_fits(td_interpreter *I, const char *who, int64_t i, td_valu
   return false;
 }
 
-static bool check_update(td_interpreter *I, const char *who, td_value variables, td_value gradients) {
-  if (!variable_list(I, variables, who, "variables", -1) || !all_variables(I, variables, who, "variables"))
-    return false;
-  int64_t count = td_as_list(variables)->count;
-  if (!variable_list(I, gradients, who, "gradients", count)) return false;
-  for (int64_t i = 0; i < count; i++)
-    if (!gradient_fits(I, who, i, td_as_list(gradients)->items[i], td_unbox_variable(td_as_list(variables)->items[i])))
-      return false;
-  if (td_recording(I->context))
-    td_warn(I, "Variables are updated while a tape records: leave its with block first, or update inside no_grad()");
-  return true;
+// ---- slots ----
+
+static td_value new_slot(update_call *c, const td_tensor *value) {
+  td_interpreter *I = c->interpreter;
+  td_scope scope;
+  td_scope_open(&scope, I->context);
+  td_meta meta = td_tensor_meta(value);
+  td_tensor *filled = td_scope_filled(&scope, c->initial, &meta);
+  td_variable *slot = filled ? td_variable_new(I->context, filled, "", false) : NULL;
+  td_scope_close(&scope);
+  return slot ? td_variable_box(I, slot) : td_raise_engine(I);
 }
 
-static double number(td_interpreter *I, td_value v, bool *ok) { return *ok ? td_to_double(I, v, ok) : 0; }
+static bool make_slots(update_call *c, td_value variable, td_value *slots) {
+  td_interpreter *I = c->interpreter;
+  td_list *made = td_list_new(I, c->update.rule->slots);
+  bool ok = made != NULL;
+  for (int i = 0; ok && i < c->update.rule->slots; i++) {
+    td_value slot = new_slot(c, td_unbox_variable(variable)->value);
+    ok = !td_is_nil(slot) && td_list_append(I, made, slot);
+    td_unref(slot);
+  }
+  *slots = td_from(made);
+  ok = ok && td_dict_set(I, c->slots, variable, *slots);
+  td_unref(*slots); // the dict holds it
+  return ok;
+}
+
+static bool slot_fits(td_value slot, const td_tensor *value) {
+  if (!td_is(slot, &td_variable_type)) return false;
+  const td_tensor *t = td_unbox_variable(slot)->value;
+  return t->dtype == value->dtype && td_shape_equal(t->rank, t->shape, value->rank, value->shape);
+}
+
+static bool find_slots(update_call *c, td_value variable, td_value *slots) {
+  td_interpreter *I = c->interpreter;
+  int found = td_dict_get(I, c->slots, variable, slots);
+  if (found < 0) return false;
+  if (!found) return make_slots(c, variable, slots);
+  bool fits = td_is(*slots, &td_list_type) && td_as_list(*slots)->count == c->update.rule->slots;
+  for (int i = 0; fits && i < c->update.rule->slots; i++)
+    fits = slot_fits(td_as_list(*slots)->items[i], td_unbox_variable(variable)->value);
+  if (fits) return true;
+  td_raise(I, TD_CLASS_VALUE_ERROR, "%s: the slots of a Variable must be %d Variables of its shape and dtype", c->who,
+           c->update.rule->slots);
+  return false;
+}
 
 // ---- Variables that can be written in place ----
 
@@ -85,78 +155,132 @@ static bool make_sole(td_interpreter *I, td_variable *variable) {
   return true;
 }
 
-static bool make_all_sole(td_interpreter *I, td_value list) {
-  for (int64_t i = 0; i < td_as_list(list)->count; i++)
-    if (!make_sole(I, td_unbox_variable(td_as_list(list)->items[i]))) {
-      td_raise_engine(I);
-      return false;
-    }
+// ---- one update ----
+
+static bool add_item(update_call *c, int64_t i) {
+  td_interpreter *I = c->interpreter;
+  td_value variable = c->variables->items[i], gradient = c->gradients->items[i], slots;
+  if (!td_is(variable, &td_variable_type)) {
+    td_raise(I, TD_CLASS_TYPE_ERROR, "%s: Variable %lld is %s, not a Variable", c->who, (long long)i,
+             td_type_name(I, variable));
+    td_raise_hint(I, "only a Variable can be updated: w = Variable(value)");
+    return false;
+  }
+  td_variable *changed = td_unbox_variable(variable);
+  if (td_is_none(gradient) || !changed->trainable) return true;
+  if (!is_gradient(I, c->who, i, gradient, changed) || !find_slots(c, variable, &slots)) return false;
+  c->changed[c->count] = changed;
+  td_update_item *item = &c->items[c->count++];
+  *item = (td_update_item){.gradient = td_tensor_ref(td_tensor_of(gradient))};
+  for (int k = 0; k < c->update.rule->slots; k++) {
+    td_variable *slot = td_unbox_variable(td_as_list(slots)->items[k]);
+    if (!make_sole(I, slot)) return !td_is_nil(td_raise_engine(I));
+    item->slots[k] = slot->value;
+  }
   return true;
 }
 
-static td_tensor *value_at(td_value list, int64_t i) { return td_unbox_variable(td_as_list(list)->items[i])->value; }
-
-static void note_assigned(td_interpreter *I, td_value variables) {
-  for (int64_t i = 0; i < td_as_list(variables)->count; i++) {
-    td_variable *variable = td_unbox_variable(td_as_list(variables)->items[i]);
-    variable->assigned = I->context->place;
-    td_tape_note_cut(I->context, TD_CUT_ASSIGN, NULL, variable);
+static bool run_update(update_call *c) {
+  td_interpreter *I = c->interpreter;
+  for (int64_t i = 0; i < c->variables->count; i++)
+    if (!add_item(c, i)) return false;
+  for (int64_t i = 0; i < c->count; i++) {
+    if (!make_sole(I, c->changed[i])) return !td_is_nil(td_raise_engine(I));
+    c->items[i].variable = c->changed[i]->value;
   }
+  if (td_update_run(I->context, &c->update, c->items, c->count) != TD_OK) return !td_is_nil(td_raise_engine(I));
+  for (int64_t i = 0; i < c->count; i++) {
+    c->changed[i]->assigned = I->context->place;
+    td_tape_note_cut(I->context, TD_CUT_ASSIGN, NULL, c->changed[i]);
+  }
+  return true;
 }
 
-// ---- builtins ----
+static td_value run_call(update_call *c) {
+  td_interpreter *I = c->interpreter;
+  int64_t most = c->variables->count + 1;
+  c->changed = td_memory_new((size_t)most * sizeof *c->changed);
+  c->items = td_memory_new((size_t)most * sizeof *c->items);
+  if (!c->changed || !c->items) td_raise_memory(I);
+  bool done = c->changed && c->items && run_update(c);
+  for (int64_t i = 0; i < c->count; i++) td_tensor_unref((td_tensor *)c->items[i].gradient);
+  td_memory_free(c->items);
+  td_memory_free(c->changed);
+  return done ? td_int(c->count) : TD_NIL;
+}
 
-static td_value builtin_apply_adam(td_interpreter *I, td_value self, td_value *a) {
-  (void)self;
+static bool read_call(td_interpreter *I, td_value *a, update_call *c) {
   bool ok = true;
-  td_value variables = a[0], m = a[1], v = a[2], gradients = a[3];
-  if (!check_update(I, "Adam", variables, gradients)) return TD_NIL;
-  int64_t count = td_as_list(variables)->count;
-  if (!variable_list(I, m, "Adam", "m", count) || !variable_list(I, v, "Adam", "v", count) ||
-      !all_variables(I, m, "Adam", "m") || !all_variables(I, v, "Adam", "v"))
-    return TD_NIL;
-  td_adam settings = {.step = (int64_t)number(I, a[4], &ok),
-                      .learning_rate = number(I, a[5], &ok),
-                      .beta1 = number(I, a[6], &ok),
-                      .beta2 = number(I, a[7], &ok),
-                      .eps = number(I, a[8], &ok),
-                      .weight_decay = number(I, a[9], &ok)};
-  if (!ok || !make_all_sole(I, variables) || !make_all_sole(I, m) || !make_all_sole(I, v)) return TD_NIL;
-  settings.decoupled = td_truth(I, a[10]) == 1;
-  for (int64_t i = 0; i < count; i++)
-    if (td_adam_update_in_place(I->context, value_at(variables, i), value_at(m, i), value_at(v, i),
-                                td_tensor_of(td_as_list(gradients)->items[i]), &settings) != TD_OK)
-      return td_raise_engine(I);
-  note_assigned(I, variables);
+  int decoupled = td_truth(I, a[10]);
+  if (!td_is(a[0], &td_str_type)) return fail(I, "apply_update", "name must be a str", a[0]);
+  c->who = td_as_str(a[0])->data;
+  if (decoupled < 0 || !find_rule(I, a[1], &c->update.rule)) return false;
+  if (!td_is(a[2], &td_list_type)) return fail(I, c->who, "variables must be a list", a[2]);
+  if (!td_is(a[3], &td_dict_type)) return fail(I, c->who, "slots must be a dict", a[3]);
+  if (!td_is(a[4], &td_list_type)) return fail(I, c->who, "gradients must be a list", a[4]);
+  c->variables = td_as_list(a[2]);
+  c->slots = td_as_dict(a[3]);
+  c->gradients = td_as_list(a[4]);
+  if (c->variables->count != c->gradients->count) {
+    td_raise(I, TD_CLASS_VALUE_ERROR, "%s.apply: %lld gradients but %lld Variables", c->who,
+             (long long)c->gradients->count, (long long)c->variables->count);
+    return false;
+  }
+  c->update.step = td_to_int(I, a[5], &ok);
+  double *numbers[] = {&c->update.rate, NULL, &c->update.scale, &c->update.weight_decay};
+  for (int i = 0; ok && i < 4; i++)
+    if (numbers[i]) *numbers[i] = td_to_double(I, a[6 + i], &ok);
+  if (ok) c->initial = td_to_double(I, a[11], &ok);
+  c->update.decoupled = decoupled;
+  return ok && read_numbers(I, a[7], &c->update);
+}
+
+static td_value builtin_apply_update(td_interpreter *I, td_value self, td_value *a) {
+  (void)self;
+  update_call c = {.interpreter = I};
+  if (!read_call(I, a, &c)) return TD_NIL;
+  if (td_recording(I->context) && td_truth(I, a[12]) == 1)
+    td_warn(I, "Variables are updated while a tape records: leave its with block first, or update inside no_grad()");
+  return run_call(&c);
+}
+
+// ---- for the decks ----
+
+static td_value builtin_gathering(td_interpreter *I, td_value self, td_value *a) {
+  (void)self;
+  td_gathering_set(I->context, td_truth(I, a[0]) == 1);
   return TD_NONE;
 }
 
-static td_value builtin_apply_sgd(td_interpreter *I, td_value self, td_value *a) {
+static td_value builtin_warn(td_interpreter *I, td_value self, td_value *a) {
   (void)self;
-  bool ok = true;
-  td_value variables = a[0], velocities = a[1], gradients = a[2];
-  if (!check_update(I, "SGD", variables, gradients)) return TD_NIL;
-  bool moving = td_is(velocities, &td_list_type) && td_as_list(velocities)->count > 0;
-  if (moving && (!variable_list(I, velocities, "SGD", "velocities", td_as_list(variables)->count) ||
-                 !all_variables(I, velocities, "SGD", "velocities")))
-    return TD_NIL;
-  double rate = number(I, a[3], &ok), momentum = number(I, a[4], &ok);
-  int nesterov = td_truth(I, a[5]);
-  if (!ok || nesterov < 0 || !make_all_sole(I, variables) || (moving && !make_all_sole(I, velocities))) return TD_NIL;
-  for (int64_t i = 0; i < td_as_list(variables)->count; i++)
-    if (td_sgd_update_in_place(I->context, value_at(variables, i), moving ? value_at(velocities, i) : NULL,
-                               td_tensor_of(td_as_list(gradients)->items[i]), rate, momentum, nesterov) != TD_OK)
-      return td_raise_engine(I);
-  note_assigned(I, variables);
+  if (!td_is(a[0], &td_str_type)) return td_raise(I, TD_CLASS_TYPE_ERROR, "_warn: needs a str");
+  td_warn(I, td_as_str(a[0])->data);
   return TD_NONE;
+}
+
+static td_value builtin_near(td_interpreter *I, td_value self, td_value *a) {
+  (void)self;
+  if (!td_is(a[0], &td_str_type) || !td_is(a[1], &td_list_type))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "_near: needs a str and a list of str");
+  const char *near = td_suggest(td_as_str(a[0])->data, td_as_list(a[1]));
+  return near ? td_from(td_str_from(I, near)) : TD_NONE;
 }
 
 const td_method td_optimizer_builtins[] = {
-    {"apply_adam", "(variables, m, v, gradients, step, lr, beta_1, beta_2, eps, weight_decay=0.0, decoupled=True)",
-     builtin_apply_adam,
-     "One step of Adam on lists of Variables, in place: what Adam(...).apply calls. m and v are Variables too; step "
-     "counts from 1."},
-    {"apply_sgd", "(variables, velocities, gradients, lr, momentum=0.0, nesterov=False)", builtin_apply_sgd,
-     "One step of gradient descent on lists of Variables, in place: what SGD(...).apply calls. velocities is [] "
-     "without momentum."},
+    {"_gathering", "(on)", builtin_gathering,
+     "With True, backward() adds to an old grad without a warning, until a call with False."},
+    {"_warn", "(message)", builtin_warn, "A warning that names the line of the user's that runs."},
+    {"_near", "(word, names)", builtin_near, "The one of names that word was probably meant to be, or None."},
+    {"apply_update",
+     "(name, rule, variables, slots, gradients, step, rate, numbers, scale=1.0, weight_decay=0.0, decoupled=True, "
+     "initial=0.0, warn=True)",
+     builtin_apply_update,
+     "One step of an update rule on a list of Variables, in place, in one pass over memory: what an optimizer's apply "
+     "calls.\n"
+     "rule is \"sgd\", \"momentum\", \"adam\" or another one of the engine; numbers are its own, in its order. slots maps "
+     "a Variable to\n"
+     "the list of its slots; those that lack are made, filled with initial. The gradients are multiplied by scale. "
+     "step counts from 1.\n"
+     "A None among the gradients leaves its Variable as it is, so does trainable=False. Returns how many were updated."},
     {NULL, NULL, NULL, NULL}};
