@@ -134,7 +134,19 @@ static td_value held_parts(td_interpreter *I, td_value self, td_value *arguments
   return TD_NIL;
 }
 
+static td_value session_value(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  if (!td_is(arguments[0], &td_str_type))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "session_value: a name is a str, not %s", td_type_name(I, arguments[0]));
+  td_str *name = td_as_str(arguments[0]);
+  td_value found = td_attribute_find(I, (td_value){.tag = TD_TAG_OBJECT, .o = (td_object *)I->main}, name);
+  if (td_is_nil(found)) found = td_builtin_find(I, name);
+  return td_is_nil(found) && td_is_nil(I->raised) ? TD_NONE : found;
+}
+
 const td_method td_layer_builtins[] = {
+    {"session_value", "(name, /)", session_value,
+     "What a name means at the prompt: the session's variable, or else the builtin or library name; None if nothing does."},
     {"held_parts", "(object, cls, /)", held_parts,
      "(path, part) for each Variable and each instance of cls that the attributes of object hold, also in lists, tuples\n"
      "and dicts, in their order: \"kernel\", \"blocks/0\", \"heads/left\"."},
