@@ -73,7 +73,8 @@ static bool read_escape(td_json *json) { // behind the backslash
     return read_unicode(json);
   }
   const char *found = c > 0 ? strchr(letters, c) : NULL;
-  if (!found) return wrong(json, c < 0 ? "Unterminated string" : "Invalid \\escape");
+  if (!found && c >= 0) json->at--;
+  if (!found) return wrong(json, "Invalid \\escape");
   td_text_add_char(&json->text, meant[found - letters]);
   json->at++;
   return true;
@@ -95,7 +96,7 @@ static bool read_characters(td_json *json) { // up to a quote, a backslash or th
   size_t begin = json->at;
   for (int c = peek(json); c >= 0 && c != '"' && c != '\\'; c = peek(json)) {
     size_t length = 1;
-    if (c < 32) return wrong(json, "Invalid control character");
+    if (c < 32) return wrong(json, "Invalid control character at");
     if (c >= 0x80 && !is_character((const unsigned char *)json->bytes + json->at, json->size - json->at, &length))
       return wrong(json, "Invalid UTF-8");
     json->at += length;
@@ -110,13 +111,15 @@ static void text_start(td_json *json) {
 }
 
 static bool read_string(td_json *json) { // behind the opening quote
+  size_t begin = json->at - 1;
   text_start(json);
-  for (;;) {
-    if (!read_characters(json)) return false;
-    if (peek(json) < 0) return wrong(json, "Unterminated string");
+  while (read_characters(json) && json->at < json->size) {
     if (json->bytes[json->at++] == '"') return true;
-    if (!read_escape(json)) return false;
+    if (json->at == json->size || !read_escape(json)) break;
   }
+  if (json->error) return false;
+  json->at = begin;
+  return wrong(json, "Unterminated string starting at");
 }
 
 // ---- numbers ----

@@ -136,4 +136,5 @@ bool td_builtin_functions_register(td_interpreter *);  // builtin_function.c
 bool td_builtin_numbers_register(td_interpreter *);    // builtin_number.c
 bool td_math_register(td_interpreter *);               // module_math.c
 bool td_time_register(td_interpreter *);               // module_time.c
+bool td_json_register(td_interpreter *);               // module_json.c
 #endif
