@@ -68,71 +68,135 @@ static td_value parameter_names(td_interpreter *I, td_value self, td_value *argu
 
 // ---- what an object holds ----
 
-typedef struct parts {
+typedef struct walk {
   td_interpreter *interpreter;
-  td_class *class;  // what counts beside Variables
-  td_list *found;   // of tuples (path, part)
-} parts;
+  td_class *class;                                      // what counts beside Variables
+  bool (*part)(struct walk *, const char *, td_value);  // told of each; false: exception
+  bool paths;                                           // part wants to know where
+  td_list *found;
+  td_dict *seen;                                        // addresses
+} walk;
 
-static bool add_part(parts *p, const char *path, td_value part) {
-  td_tuple *pair = td_tuple_new(p->interpreter, 2);
+static bool walk_value(walk *w, const char *path, td_value v);
+
+static bool walk_item(walk *w, const char *path, td_value key, td_value item) {
+  if (item.tag != TD_TAG_OBJECT) return true;
+  if (!w->paths) return walk_value(w, "", item);
+  td_text inner = {0};
+  td_text_print(&inner, "%s/", path);
+  bool done = td_print(w->interpreter, key, &inner) && inner.data && walk_value(w, inner.data, item);
+  td_text_clear(&inner);
+  return done;
+}
+
+static bool walk_dict(walk *w, const char *path, td_dict *dict) {
+  int64_t position = 0;
+  td_value key, value;
+  bool done = true;
+  while (done && td_dict_next(dict, &position, &key, &value)) done = walk_item(w, path, key, value);
+  return done;
+}
+
+static bool walk_value(walk *w, const char *path, td_value v) {
+  if (v.tag != TD_TAG_OBJECT) return true;
+  if (td_is(v, &td_variable_type)) return w->part(w, path, v);
+  if (td_is(v, &td_instance_type)) return !td_isinstance(w->interpreter, v, w->class) || w->part(w, path, v);
+  bool list = td_is(v, &td_list_type);
+  if (!list && !td_is(v, &td_tuple_type) && !td_is(v, &td_dict_type)) return true;
+  if (td_recursion(w->interpreter)) return false;
+  if (td_is(v, &td_dict_type)) return walk_dict(w, path, td_as_dict(v));
+  bool done = true;
+  for (int64_t i = 0; done && i < (list ? td_as_list(v)->count : td_as_tuple(v)->count); i++)
+    done = walk_item(w, path, td_int(i), list ? td_as_list(v)->items[i] : td_as_tuple(v)->items[i]);
+  return done;
+}
+
+static bool walk_attributes(walk *w, td_value instance) {
+  td_dict *attributes = ((td_instance *)instance.o)->attributes;
+  int64_t position = 0;
+  td_value key, value;
+  bool done = true;
+  while (done && attributes && td_dict_next(attributes, &position, &key, &value))
+    done = walk_value(w, td_as_str(key)->data, value);
+  return done;
+}
+
+static bool add_pair(walk *w, const char *path, td_value part) {
+  td_tuple *pair = td_tuple_new(w->interpreter, 2);
   if (!pair) return false;
-  pair->items[0] = td_from(td_str_from(p->interpreter, path));
+  pair->items[0] = td_from(td_str_from(w->interpreter, path));
   pair->items[1] = td_ref(part);
-  bool added = !td_is_nil(pair->items[0]) && td_list_append(p->interpreter, p->found, td_from(pair));
+  bool added = !td_is_nil(pair->items[0]) && td_list_append(w->interpreter, w->found, td_from(pair));
   td_unref(td_from(pair));
   return added;
 }
 
-static bool add_parts(parts *p, const char *path, td_value v);
-
-static bool add_item(parts *p, const char *path, td_value key, td_value item) {
-  if (item.tag != TD_TAG_OBJECT) return true;
-  td_text inner = {0};
-  td_text_print(&inner, "%s/", path);
-  bool added = td_print(p->interpreter, key, &inner) && inner.data && add_parts(p, inner.data, item);
-  td_text_clear(&inner);
-  return added;
+static bool walk_begin(walk *w, const char *who, td_value *arguments) {
+  if (!td_is(arguments[0], &td_instance_type) || !td_is(arguments[1], &td_class_type)) {
+    td_raise(w->interpreter, TD_CLASS_TYPE_ERROR, "%s: an instance and a class are needed, not %s and %s", who,
+             td_type_name(w->interpreter, arguments[0]), td_type_name(w->interpreter, arguments[1]));
+    return false;
+  }
+  w->class = (td_class *)arguments[1].o;
+  return (w->found = td_list_new(w->interpreter, 8)) != NULL;
 }
 
-static bool add_parts(parts *p, const char *path, td_value v) {
-  if (v.tag != TD_TAG_OBJECT) return true;
-  if (td_is(v, &td_variable_type)) return add_part(p, path, v);
-  if (td_is(v, &td_instance_type)) return !td_isinstance(p->interpreter, v, p->class) || add_part(p, path, v);
-  if (td_recursion(p->interpreter)) return false;
-  if (td_is(v, &td_list_type) || td_is(v, &td_tuple_type)) {
-    bool added = true;
-    for (int64_t i = 0; added; i++) { // the count is read anew: printing a key may run code of the user's
-      int64_t count = td_is(v, &td_list_type) ? td_as_list(v)->count : td_as_tuple(v)->count;
-      if (i >= count) break;
-      added = add_item(p, path, td_int(i), td_is(v, &td_list_type) ? td_as_list(v)->items[i] : td_as_tuple(v)->items[i]);
-    }
-    return added;
-  }
-  if (!td_is(v, &td_dict_type)) return true;
-  int64_t position = 0;
-  td_value key, value;
-  bool added = true;
-  while (added && td_dict_next(td_as_dict(v), &position, &key, &value)) added = add_item(p, path, key, value);
-  return added;
+static td_value walk_end(walk *w, bool done) {
+  td_unref(td_from(w->seen));
+  if (done) return td_from(w->found);
+  td_unref(td_from(w->found));
+  return TD_NIL;
 }
 
 static td_value held_parts(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  if (!td_is(arguments[0], &td_instance_type) || !td_is(arguments[1], &td_class_type))
-    return td_raise(I, TD_CLASS_TYPE_ERROR, "held_parts: an instance and a class are needed, not %s and %s",
-                    td_type_name(I, arguments[0]), td_type_name(I, arguments[1]));
-  parts p = {I, (td_class *)arguments[1].o, td_list_new(I, 8)};
-  td_dict *attributes = ((td_instance *)arguments[0].o)->attributes;
-  int64_t position = 0;
-  td_value key, value;
-  bool added = p.found != NULL;
-  while (added && attributes && td_dict_next(attributes, &position, &key, &value))
-    added = add_parts(&p, td_as_str(key)->data, value);
-  if (added) return td_from(p.found);
-  td_unref(td_from(p.found));
-  return TD_NIL;
+  walk w = {.interpreter = I, .part = add_pair, .paths = true};
+  return walk_begin(&w, "held_parts", arguments) ? walk_end(&w, walk_attributes(&w, arguments[0])) : TD_NIL;
 }
+
+// ---- Variables that training changes ----
+
+static int seen_before(walk *w, td_value part) { // -1: exception
+  td_value key = td_int((int64_t)(intptr_t)part.o), value;
+  int seen = td_dict_get(w->interpreter, w->seen, key, &value);
+  return seen ? seen : td_dict_set(w->interpreter, w->seen, key, TD_NONE) ? 0 : -1;
+}
+
+static td_value attribute_of(td_interpreter *I, td_value instance, const char *name) {
+  td_str *text = td_str_intern(I, name, strlen(name));
+  td_value value = text ? td_attribute_find(I, instance, text) : TD_NIL;
+  td_unref(td_from(text));
+  return value;
+}
+
+// A layer's record says whether it is frozen and which weights it made, beside those that attributes hold.
+static bool gather(walk *w, const char *path, td_value part) {
+  (void)path;
+  int seen = seen_before(w, part);
+  if (seen) return seen > 0;
+  if (td_is(part, &td_variable_type))
+    return !td_unbox_variable(part)->trainable || td_list_append(w->interpreter, w->found, part);
+  td_value record = attribute_of(w->interpreter, part, "_layer");
+  if (td_is_nil(record)) return td_is_nil(w->interpreter->raised);
+  td_value trained = attribute_of(w->interpreter, record, "trainable"), weights = attribute_of(w->interpreter, record, "weights");
+  bool done = td_is_nil(w->interpreter->raised);
+  if (done && td_truth(w->interpreter, trained) > 0)
+    done = walk_attributes(w, part) && (td_is_nil(weights) || walk_value(w, "", weights));
+  td_unref(trained);
+  td_unref(weights);
+  td_unref(record);
+  return done;
+}
+
+static td_value trained_variables(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  walk w = {.interpreter = I, .part = gather};
+  if (!walk_begin(&w, "trained_variables", arguments)) return TD_NIL;
+  w.seen = td_dict_new(I);
+  return walk_end(&w, w.seen && gather(&w, "", arguments[0]));
+}
+
+// ---- names ----
 
 static td_value session_value(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
@@ -145,6 +209,9 @@ static td_value session_value(td_interpreter *I, td_value self, td_value *argume
 }
 
 const td_method td_layer_builtins[] = {
+    {"trained_variables", "(layer, cls, /)", trained_variables,
+     "The trainable Variables of a layer and of the layers (instances of cls) inside it, each once; frozen layers are "
+     "left out."},
     {"session_value", "(name, /)", session_value,
      "What a name means at the prompt: the session's variable, or else the builtin or library name; None if nothing does."},
     {"held_parts", "(object, cls, /)", held_parts,
