@@ -15,6 +15,8 @@ td_context *td_context_new(int threads) {
     return NULL;
   }
   atomic_init(&context->interrupt, 0);
+  atomic_init(&context->in_kernel, false);
+  td_pool_watch(context->pool, &context->interrupt, &context->in_kernel);
   context->batch_ceiling = TD_BATCH_LEVELS;
   return context;
 }

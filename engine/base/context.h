@@ -21,6 +21,7 @@ struct td_context {
   uint64_t seed, counter;              // session's random state: numbers drawn so far
   td_place place;                      // the source place that runs now; ops stamp it on what they make
   atomic_int interrupt;                // nonzero: stop soon with TD_ERROR_INTERRUPT
+  atomic_bool in_kernel;               // what runs now may be left half done on an interrupt: dispatch drops it
   const struct td_recorder *recorder;  // NULL: nothing records
   const struct td_inspector *inspector; // NULL: nobody looks at results
   void *tapes;                         // state of engine/tape

@@ -3,7 +3,9 @@
 //  1. ticket holds the run's number; workers spin on it for a few microseconds, then sleep on it as a futex.
 //  2. A worker joins by raising busy and only then looks whether the job is still open. The caller closes the job, then
 //     waits for busy to be 0: after that nobody touches it, so it may live on the caller's stack.
-//  3. A worker that starts nested work, a second caller, a forked child, and a pool whose workers can't be started run
+//  3. A stopped pool leaves chunks out. The flags that stop it are cleared on the caller's thread alone, after the run:
+//     once stopped, all later chunks and runs of a kernel are left out too.
+//  4. A worker that starts nested work, a second caller, a forked child, and a pool whose workers can't be started run
 //     their chunks in order on themselves.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -27,6 +29,7 @@
 enum { THREADS_MAX = 256, SPIN_NANOSECONDS = 5000, SPIN_STEPS = 64 };
 
 typedef struct job {
+  const td_pool *pool;
   td_chunk *work;
   void *argument;
   int64_t chunks;
@@ -37,6 +40,8 @@ struct td_pool {
   int threads, started; // started: workers that run
   unsigned family; // forks before they started
   bool stop;
+  const atomic_int *interrupt; // NULL: nobody stops runs
+  const atomic_bool *breakable;
   atomic_flag taken; // a run is going on
   _Alignas(64) atomic_uint ticket;
   atomic_int sleepers;
@@ -67,16 +72,21 @@ static int64_t nanoseconds(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+bool td_pool_stopped(const td_pool *pool) {
+  return pool && pool->interrupt && atomic_load_explicit(pool->interrupt, memory_order_relaxed) &&
+         atomic_load_explicit(pool->breakable, memory_order_relaxed);
+}
+
 static void run_chunks(job *j) {
   for (;;) {
     int64_t chunk = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
-    if (chunk >= j->chunks) return;
+    if (chunk >= j->chunks || td_pool_stopped(j->pool)) return;
     j->work(j->argument, chunk);
   }
 }
 
-static void run_serial(int64_t chunks, td_chunk *work, void *argument) {
-  for (int64_t c = 0; c < chunks; c++) work(argument, c);
+static void run_serial(const td_pool *pool, int64_t chunks, td_chunk *work, void *argument) {
+  for (int64_t c = 0; c < chunks && !td_pool_stopped(pool); c++) work(argument, c);
 }
 
 // ---- workers ----
@@ -156,6 +166,11 @@ void td_pool_free(td_pool *pool) {
 
 int td_pool_threads(const td_pool *pool) { return pool->threads; }
 
+void td_pool_watch(td_pool *pool, const atomic_int *interrupt, const atomic_bool *breakable) {
+  pool->interrupt = interrupt;
+  pool->breakable = breakable;
+}
+
 static bool may_share(td_pool *pool) {
   if (inside || pool->threads == 1 || atomic_flag_test_and_set_explicit(&pool->taken, memory_order_acquire))
     return false;
@@ -167,10 +182,10 @@ static bool may_share(td_pool *pool) {
 
 void td_pool_run(td_pool *pool, int64_t chunks, td_chunk *work, void *argument) {
   if (chunks <= 1 || !may_share(pool)) {
-    run_serial(chunks, work, argument);
+    run_serial(pool, chunks, work, argument);
     return;
   }
-  job j = {work, argument, chunks, 0};
+  job j = {pool, work, argument, chunks, 0};
   atomic_store(&pool->open, &j);
   raise_ticket(pool);
   inside = true;

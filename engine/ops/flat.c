@@ -190,6 +190,7 @@ void td_ranges_run(td_pool *pool, int64_t count, int64_t cost, td_range *work, v
 }
 
 typedef struct items {
+  const td_pool *pool;
   _Atomic int64_t next;
   int64_t count, bytes;
   td_item *work;
@@ -213,13 +214,18 @@ static void run_items(void *argument, int64_t runner) {
   char *scratch = w->workspace + runner * w->bytes;
   for (;;) {
     int64_t item = atomic_fetch_add_explicit(&w->next, 1, memory_order_relaxed);
-    if (item >= w->count) return;
+    if (item >= w->count || td_pool_stopped(w->pool)) return;
     w->work(w->argument, item, scratch);
   }
 }
 
 void td_items_run(td_pool *pool, int64_t count, int64_t bytes, td_item *work, void *argument, void *workspace) {
-  items w = {.count = count, .bytes = item_bytes(bytes), .work = work, .argument = argument, .workspace = workspace};
+  items w = {.pool = pool,
+             .count = count,
+             .bytes = item_bytes(bytes),
+             .work = work,
+             .argument = argument,
+             .workspace = workspace};
   td_pool_run(pool, item_runners(pool, count), run_items, &w);
 }
 

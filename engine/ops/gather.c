@@ -188,6 +188,7 @@ static int offsets_run(const td_call *call, offsets *o, int axis) {
   atomic_init(&o->bad, count);
   o->flat = td_view_is_flat(&o->index);
   if (count) td_ranges_run(call->context->pool, count / o->group, o->group, offsets_part, o);
+  if (td_pool_stopped(call->context->pool)) return TD_ERROR_INTERRUPT; // some offsets are not there
   int64_t bad = atomic_load(&o->bad);
   if (bad == count) return TD_OK;
   return td_error_set(call->context, TD_ERROR_INDEX, "%s: index %lld is out of range for axis %d with size %lld",

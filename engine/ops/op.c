@@ -177,6 +177,16 @@ static void meta_of(td_meta *meta, const td_tensor *t) {
 
 enum { WORKSPACE_LEAST = 1024 }; // from this size on blocks are aligned to 64 bytes
 
+// Kernels fill fresh outputs, so one that is broken off leaves no trace.
+static int run_breakable(const td_call *call) {
+  td_context *context = call->context;
+  atomic_store_explicit(&context->in_kernel, true, memory_order_relaxed);
+  int code = call->op->kernel(call);
+  atomic_store_explicit(&context->in_kernel, false, memory_order_relaxed);
+  if (!atomic_load_explicit(&context->interrupt, memory_order_relaxed)) return code;
+  return td_error_set(context, TD_ERROR_INTERRUPT, "interrupted in %s", call->op->name);
+}
+
 static int run_kernel(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
                       td_tensor *const *out, int out_count) {
   td_call call;
@@ -190,11 +200,11 @@ static int run_kernel(td_context *context, const td_op *op, td_tensor *const *in
     else call.in[i].data = NULL;
   }
   for (int i = 0; i < out_count; i++) view_of(&call.out[i], out[i]);
-  if (!op->workspace) return op->kernel(&call);
+  if (!op->workspace) return run_breakable(&call);
   int64_t bytes = op->workspace(&call);
   call.workspace = bytes > 0 ? td_memory_new((size_t)bytes < WORKSPACE_LEAST ? WORKSPACE_LEAST : (size_t)bytes) : NULL;
   if (bytes > 0 && !call.workspace) return td_error_memory(context, op->name, bytes);
-  int code = op->kernel(&call);
+  int code = run_breakable(&call);
   td_memory_free(call.workspace);
   return code;
 }

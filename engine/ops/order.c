@@ -154,7 +154,7 @@ void td_order_sort(td_ordered *line, int64_t count) {
   }
   pass p = {.n = count, .blocks = count < LONG ? 1 : BLOCKS, .counts = line->counts};
   p.block = (count + p.blocks - 1) / p.blocks;
-  for (; p.shift <= highest_shift(o); p.shift += 8) {
+  for (; p.shift <= highest_shift(o) && !td_pool_stopped(line->pool); p.shift += 8) {
     p.from = line->items;
     p.to = line->scratch;
     td_pool_run(line->pool, p.blocks, o->wide ? wide_count : narrow_count, &p);
@@ -257,8 +257,11 @@ static void load(td_ordered *line) {
   int last = o->line_count ? o->line[o->line_count - 1] : 0;
   int64_t step = o->line_count ? x->strides[last] * td_dtype_bytes(x->dtype) : 0, n = o->line_count ? x->shape[last] : 1;
   line->numbers = o->n;
-  for (int64_t place = 0; place < o->n; place += n)
-    line->numbers -= load_run(line, td_order_element(line, place), step, n, place);
+  for (int64_t begin = 0; begin < o->n; begin += n)
+    for (int64_t place = begin, part; place < begin + n && !td_pool_stopped(line->pool); place += part) {
+      part = begin + n - place < LONG ? begin + n - place : LONG;
+      line->numbers -= load_run(line, td_order_element(line, place), step, part, place);
+    }
 }
 
 static const char *line_data(const td_ordering *o, int64_t index) {
@@ -281,6 +284,7 @@ static void run_buffer(void *argument, int64_t buffer) {
     line.scratch = space + items_bytes(o);
     line.counts = (int64_t(*)[DIGITS])(space + 2 * items_bytes(o));
     load(&line);
+    if (td_pool_stopped(r->pool)) return;
     r->work(r->owner, &line);
   }
 }
@@ -404,6 +408,7 @@ void td_order_first(const td_ordering *o, td_pool *pool, int64_t count, td_order
     first all = {0};
     r.data = line_data(o, index);
     td_pool_run(pool, BLOCKS, first_part, &r);
+    if (td_pool_stopped(pool)) return;
     for (int part = 0; part < BLOCKS; part++)
       for (int64_t i = 0; i < parts[part].count; i++) admit(&all, count, parts[part].keys[i], parts[part].places[i]);
     report(&r, index, r.data, &all);

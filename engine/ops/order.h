@@ -28,7 +28,7 @@ int64_t td_order_bytes(const td_ordering *o, const td_pool *pool); // of the wor
 void td_order_run(const td_ordering *o, td_pool *pool, void *space, void (*work)(void *owner, td_ordered *line),
                   void *owner); // lines side by side
 
-void td_order_sort(td_ordered *line, int64_t count); // the first count items
+void td_order_sort(td_ordered *line, int64_t count); // the first count items; in a stopped pool they are garbage
 int64_t td_order_select(td_ordered *line, int64_t k, bool first); // place of the k-th; first: items begin with the k before it
 int64_t td_order_place(const td_ordered *line, int64_t i); // place in the line of item i
 const char *td_order_element(const td_ordered *line, int64_t place);

@@ -71,6 +71,7 @@ static void quantile_line(void *owner, td_ordered *line) {
   bool sorted = w->count >= SORT_FROM;
   int64_t n = line->ordering->n, numbers = w->pass_nan ? line->numbers : n;
   if (sorted) td_order_sort(line, n);
+  if (td_pool_stopped(line->pool)) return;
   for (int q = 0; q < w->count; q++) {
     int64_t at = q * w->lines + line->index;
     between b = ranks_of(w, q, numbers > 0 ? numbers : 1);

@@ -9,6 +9,8 @@
 
 // ---- kernels ----
 
+enum { PART = 1 << 16 }; // results that are put between looks at whether the pool is stopped
+
 typedef struct work {
   const td_call *call;
   int64_t count; // results of a line
@@ -41,7 +43,8 @@ static void sort_line(void *owner, td_ordered *line) {
     if (w->count) td_order_select(line, w->count - 1, true);
     if (w->sorted) td_order_sort(line, w->count);
   } else td_order_sort(line, w->count);
-  for (int64_t i = 0; i < w->count; i++) put(w, line, i, td_order_place(line, i));
+  for (int64_t i = 0; i < w->count && (i % PART || !td_pool_stopped(line->pool)); i++)
+    put(w, line, i, td_order_place(line, i));
 }
 
 static void put_first(void *owner, const td_ordered *line, const int64_t *places) {

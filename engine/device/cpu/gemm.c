@@ -3,7 +3,8 @@
 //  2. A handful of multiplications, and integers: plain loops. Small ones and short k: gemm_packed.c.
 //  3. The rest is cut into pieces that hold enough work, each one product of OpenBLAS or of gemm_packed.c. The cut goes
 //     along the longer side of C, or along k where C is small beside it; then the pieces' sums are added in order.
-//     Number and borders of pieces follow from m, n, k and the dtype alone.
+//     Number and borders of pieces follow from m, n, k and the dtype alone. A piece that takes long is a row of products
+//     of strips, so that it can be broken off between two of them.
 #include <string.h>
 
 #include "engine/device/cpu/blas.h"
@@ -20,6 +21,8 @@ enum {
   PIECES = 16, // at most
   PIECE_LENGTH = 96, // sides of pieces are no shorter: each packs the whole other operand
   PIECE_UNIT = 16, // and multiples of this
+  STRIP = 2000000000, // multiplications of a strip, at most about: 50 milliseconds
+  STRIP_UNIT = 192, // sides of strips are multiples of this, which every kernel's registers divide
   DEEP = 4, // k is cut where it is so many times the longer side of C
   VECTOR_PIECE = 1 << 16, // matrix elements that one piece of a matrix times a vector reads
   VECTOR_BYTES = 32,
@@ -148,7 +151,7 @@ static void product_piece(void *argument, int64_t piece) {
 }
 
 static void run_pieces(td_pool *pool, int64_t pieces, td_chunk *work, void *argument) {
-  if (pool && pieces > 1) td_pool_run(pool, pieces, work, argument);
+  if (pool) td_pool_run(pool, pieces, work, argument);
   else
     for (int64_t i = 0; i < pieces; i++) work(argument, i);
 }
@@ -188,6 +191,7 @@ static void run_vector(td_pool *pool, uint8_t dtype, const td_gemm_job *job, cha
 enum axis { ALONG_M, ALONG_N, ALONG_K };
 
 typedef struct cut {
+  const td_pool *pool;
   const td_gemm_job *job;
   uint8_t dtype;
   enum axis axis;
@@ -198,31 +202,39 @@ typedef struct cut {
   char *blocks; // packed: block_bytes of each piece
 } cut;
 
+// The part of a product from first on along an axis.
+static td_gemm_job part_of(const td_gemm_job *whole, enum axis axis, int64_t first, int64_t count, int64_t bytes) {
+  td_gemm_job job = *whole;
+  if (axis != ALONG_N)
+    job.a = (const char *)job.a + first * ((axis == ALONG_M) != job.a_transposed ? job.lda : 1) * bytes;
+  if (axis != ALONG_M)
+    job.b = (const char *)job.b + first * ((axis == ALONG_K) != job.b_transposed ? job.ldb : 1) * bytes;
+  *(axis == ALONG_M ? &job.m : axis == ALONG_N ? &job.n : &job.k) = count;
+  if (axis != ALONG_K) job.c = (char *)job.c + first * (axis == ALONG_M ? job.ldc : 1) * bytes;
+  return job;
+}
+
+static void run_strips(const cut *c, const td_gemm_job *job, char *blocks) {
+  enum axis axis = c->axis == ALONG_M || (c->axis == ALONG_K && job->n > job->m) ? ALONG_N : ALONG_M;
+  int64_t length = axis == ALONG_M ? job->m : job->n;
+  double strips = 1 + (double)job->m * (double)job->n * (double)job->k * (c->dtype == TD_FLOAT64 ? 2 : 1) / STRIP;
+  int64_t strip = ((int64_t)((double)length / strips) / STRIP_UNIT + 1) * STRIP_UNIT;
+  for (int64_t first = 0; first < length && !td_pool_stopped(c->pool); first += strip) {
+    td_gemm_job part = part_of(job, axis, first, MIN(length - first, strip), td_dtype_bytes(c->dtype));
+    if (c->packed) td_gemm_packed(c->dtype, &part, blocks);
+    else td_blas_gemm(c->dtype, &part);
+  }
+}
+
 static void cut_piece(void *argument, int64_t piece) {
   cut *c = argument;
-  td_gemm_job job = *c->job;
   int64_t first = piece * c->per_piece, count = MIN(c->length - first, c->per_piece), bytes = td_dtype_bytes(c->dtype);
-  if (c->axis != ALONG_N)
-    job.a = (const char *)job.a + first * ((c->axis == ALONG_M) != job.a_transposed ? job.lda : 1) * bytes;
-  if (c->axis != ALONG_M)
-    job.b = (const char *)job.b + first * ((c->axis == ALONG_K) != job.b_transposed ? job.ldb : 1) * bytes;
-  switch (c->axis) {
-  case ALONG_M:
-    job.m = count;
-    job.c = (char *)job.c + first * job.ldc * bytes;
-    break;
-  case ALONG_N:
-    job.n = count;
-    job.c = (char *)job.c + first * bytes;
-    break;
-  case ALONG_K:
-    job.k = count;
-    if (!piece) break;
+  td_gemm_job job = part_of(c->job, c->axis, first, count, bytes);
+  if (c->axis == ALONG_K && piece) {
     job.c = c->sums + (piece - 1) * job.m * job.n * bytes;
     job.ldc = job.n;
   }
-  if (c->packed) td_gemm_packed(c->dtype, &job, c->blocks + piece * c->block_bytes);
-  else td_blas_gemm(c->dtype, &job);
+  run_strips(c, &job, c->blocks + piece * c->block_bytes);
 }
 
 static void add_sums(const cut *c) {
@@ -276,6 +288,7 @@ int64_t td_gemm_single_bytes(uint8_t dtype, int64_t m, int64_t n, int64_t k) {
 static void run_cut(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char *workspace) {
   cut c;
   cut_choose(dtype, job, &c);
+  c.pool = pool;
   c.sums = workspace;
   c.blocks = workspace + c.sum_bytes;
   run_pieces(pool, c.pieces, cut_piece, &c);
