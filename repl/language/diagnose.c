@@ -180,12 +180,12 @@ static void add_values(td_interpreter *I, td_text *text, const td_report *report
 }
 
 static bool same_site(const td_call_site *a, const td_call_site *b) {
-  return a->place == b->place && strcmp(a->function, b->function) == 0;
+  return a->place == b->place && a->within == b->within && strcmp(a->function, b->function) == 0;
 }
 
 static void add_site(const td_interpreter *I, td_text *text, const td_call_site *site, int times) {
   const td_script *script = td_source_find(&I->sources, site->place);
-  td_text_add(text, "  called from ");
+  td_text_add(text, site->within ? "  within " : "  called from ");
   td_source_print(text, site->function, strlen(site->function));
   if (site->function[0]) td_text_add(text, script ? " at " : "");
   if (script) add_place(text, script, (uint32_t)site->place);

@@ -28,15 +28,7 @@ static void gradient_function_clear(td_object *object) {
   td_unref(function);
 }
 
-static bool check_float_leaf(td_interpreter *I, td_value leaf, void *argument) {
-  const td_tensor *t = td_tensor_of(leaf);
-  if (t && td_dtype_is_float(t->dtype)) return true;
-  td_raise(I, TD_CLASS_TYPE_ERROR, "grad: argument %d is %s: only floats have gradients", *(int *)argument,
-           t ? td_dtype_name(t->dtype) : td_type_name(I, leaf));
-  td_raise_hint(I,
-                t ? "x.astype(float32) makes it one" : "pass a float or a tensor, or name other arguments in argnums");
-  return false;
-}
+static const char *name_of(const gradient_function *f) { return f->with_value ? "value_and_grad" : "grad"; }
 
 // A number becomes a tensor of its own so that it can be watched; a tensor its identity, so that the caller's is not.
 static td_value fresh_leaf(td_interpreter *I, td_value v) {
@@ -55,20 +47,32 @@ static td_value fresh_leaf(td_interpreter *I, td_value v) {
 }
 
 typedef struct fresh {
+  const char *who; // in messages
+  int64_t number; // of the argument
   td_value *leaves;
   int count;
 } fresh;
 
+static bool check_float_leaf(td_interpreter *I, td_value leaf, const fresh *f) {
+  const td_tensor *t = td_tensor_of(leaf);
+  if ((t && td_dtype_is_float(t->dtype)) || leaf.tag == TD_TAG_DOUBLE) return true;
+  td_raise(I, TD_CLASS_TYPE_ERROR, "%s: argument %lld is %s: only floats have gradients", f->who, (long long)f->number,
+           t ? td_dtype_name(t->dtype) : td_type_name(I, leaf));
+  td_raise_hint(I, t ? "x.astype(float32) makes it one" : "pass a float or a tensor of floats: 2., tensor([1., 2.])");
+  return false;
+}
+
 static bool add_fresh(td_interpreter *I, td_value leaf, void *argument) {
   fresh *f = argument;
+  if (!check_float_leaf(I, leaf, f)) return false;
   f->leaves[f->count] = fresh_leaf(I, leaf);
   return !td_is_nil(f->leaves[f->count]) && ++f->count;
 }
 
-td_value td_fresh_argument(td_interpreter *I, td_value v) {
+td_value td_fresh_argument(td_interpreter *I, td_value v, const char *who, int64_t number) {
   int count = td_nest_count(I, v), next = 0;
   if (count < 0) return TD_NIL;
-  fresh f = {td_memory_new((size_t)(count + 1) * sizeof(td_value)), 0};
+  fresh f = {who, number, td_memory_new((size_t)(count + 1) * sizeof(td_value)), 0};
   if (!f.leaves) return td_raise_memory(I);
   td_value result = td_nest_each(I, v, add_fresh, &f) ? td_nest_build(I, v, f.leaves, &next) : TD_NIL;
   for (int i = 0; i < f.count; i++) td_unref(f.leaves[i]);
@@ -76,17 +80,18 @@ td_value td_fresh_argument(td_interpreter *I, td_value v) {
   return result;
 }
 
-static bool argnum_list(td_interpreter *I, td_value v, int count, int *numbers, int *used) {
+static bool argnum_list(td_interpreter *I, const gradient_function *f, int count, int *numbers, int *used) {
   td_arg arg;
-  if (!td_to_axes(I, v, "argnums", &arg)) {
-    if (td_is_nil(I->raised)) td_raise(I, TD_CLASS_TYPE_ERROR, "grad: argnums must be an int or a tuple of ints");
+  if (!td_to_axes(I, f->argnums, "argnums", &arg)) {
+    if (td_is_nil(I->raised))
+      td_raise(I, TD_CLASS_TYPE_ERROR, "%s: argnums must be an int or a tuple of ints", name_of(f));
     return false;
   }
   *used = arg.count;
   for (int i = 0; i < arg.count; i++) {
     int64_t n = arg.ints[i] < 0 ? arg.ints[i] + count : arg.ints[i];
     if (n < 0 || n >= count) {
-      td_raise(I, TD_CLASS_VALUE_ERROR, "grad: argnums %lld, but the call has %d positional arguments",
+      td_raise(I, TD_CLASS_VALUE_ERROR, "%s: argnums %lld, but the call has %d positional arguments", name_of(f),
                (long long)arg.ints[i], count);
       return false;
     }
@@ -108,17 +113,15 @@ static td_value pack_result(td_interpreter *I, const gradient_function *f, td_va
 static td_value differentiate(td_interpreter *I, gradient_function *f, td_arguments *call, const int *numbers, int used,
                               td_tape *tape) {
   for (int i = 0; i < used; i++) {
-    int number = numbers[i];
-    if (!td_nest_each(I, call->values[number], check_float_leaf, &number) ||
-        !td_nest_each(I, call->values[number], td_tape_watch_leaf, tape))
-      return TD_NIL;
+    if (!td_nest_each(I, call->values[numbers[i]], td_tape_watch_leaf, tape)) return TD_NIL;
   }
   td_value result = td_invoke(I, f->function, call), aux = TD_NIL, value = result;
   if (td_is_nil(result)) return TD_NIL;
   if (f->has_aux) {
     if (!td_is(result, &td_tuple_type) || td_as_tuple(result)->count != 2) {
       td_unref(result);
-      return td_raise(I, TD_CLASS_TYPE_ERROR, "grad: with has_aux=True the function must return (value, aux)");
+      return td_raise(I, TD_CLASS_TYPE_ERROR, "%s: with has_aux=True the function must return (value, aux)",
+                      name_of(f));
     }
     value = td_as_tuple(result)->items[0];
     aux = td_as_tuple(result)->items[1];
@@ -126,7 +129,7 @@ static td_value differentiate(td_interpreter *I, gradient_function *f, td_argume
   const td_tensor *t = td_tensor_of(value);
   td_value packed = TD_NIL;
   if (!t || t->size != 1) {
-    td_raise(I, TD_CLASS_TYPE_ERROR, "grad: the function must return a scalar tensor");
+    td_raise(I, TD_CLASS_TYPE_ERROR, "%s: the function must return a scalar tensor", name_of(f));
     td_raise_hint(I, t ? "reduce it: .sum() or .mean()" : "it returned %s; compute it from the argument's tensor",
                   td_type_name(I, value));
   } else {
@@ -150,7 +153,7 @@ static td_value differentiate(td_interpreter *I, gradient_function *f, td_argume
 static td_value gradient_function_call(td_interpreter *I, td_value callee, const td_arguments *arguments) {
   gradient_function *f = (gradient_function *)callee.o;
   int numbers[TD_RANK_MAX], used = 0;
-  if (!argnum_list(I, f->argnums, arguments->count, numbers, &used)) return TD_NIL;
+  if (!argnum_list(I, f, arguments->count, numbers, &used)) return TD_NIL;
   int total = arguments->count + arguments->keyword_count;
   td_arguments call = *arguments;
   call.values = td_memory_new((size_t)(total + 1) * sizeof *call.values);
@@ -160,7 +163,7 @@ static td_value gradient_function_call(td_interpreter *I, td_value callee, const
   bool ok = tape != NULL;
   for (int i = 0; i < total; i++) call.values[i] = td_ref(arguments->values[i]);
   for (int i = 0; ok && i < used; i++) {
-    td_value leaf = td_fresh_argument(I, call.values[numbers[i]]);
+    td_value leaf = td_fresh_argument(I, call.values[numbers[i]], name_of(f), numbers[i]);
     ok = !td_is_nil(leaf);
     if (!ok) break;
     td_unref(call.values[numbers[i]]);
@@ -210,12 +213,15 @@ static td_value builtin_value_and_grad(td_interpreter *I, td_value self, td_valu
 
 static td_value builtin_fresh(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  return td_fresh_argument(I, arguments[0]);
+  bool ok = true;
+  int64_t number = td_to_int(I, arguments[2], &ok);
+  return ok ? td_fresh_argument(I, arguments[0], td_as_str(arguments[1])->data, number) : TD_NIL;
 }
 
 const td_method td_gradient_builtins[] = {
-    {"_fresh", "(values)", builtin_fresh,
-     "The same structure with tensors of its own, so that watching them doesn't watch what the caller holds."},
+    {"_fresh", "(values, who, number)", builtin_fresh,
+     "The same structure with tensors of its own, so that watching them doesn't watch what the caller holds. who and "
+     "number: of the function and of its argument, where it has something else than floats."},
     {"grad", "(function, argnums=0, has_aux=False)", builtin_grad,
      "The gradient function of a function with a scalar value, in its argument number argnums (an int or a tuple of "
      "ints; for a tuple the result is one, too).\n"
