@@ -4,6 +4,12 @@
 // that nobody else holds are changed without a copy.
 #include "repl/language/assign.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "repl/language/habit.h"
+#include "repl/language/tensors.h"
+
 // ---- assignment ----
 
 static int execute_assign(td_interpreter *I, const td_node *n) {
@@ -328,6 +334,42 @@ static int execute_annotated(td_interpreter *I, const td_node *n) {
 
 static bool has_starred(const td_node *n) { return td_find_starred(n) >= 0; }
 
+// ---- values, places = max(x, axis=0) ----
+
+// The name of a reduction that gives a pair elsewhere; NULL: n is no call of one along an axis.
+static const char *pair_habit(const td_node *n, const td_node *target) {
+  bool pair = target->kind == TD_NODE_TUPLE && target->count == 2 && !has_starred(target);
+  if (!pair || n->kind != TD_NODE_CALL || (n->a->kind != TD_NODE_NAME && n->a->kind != TD_NODE_ATTRIBUTE)) return NULL;
+  bool method = n->a->kind == TD_NODE_ATTRIBUTE, along = false;
+  for (int32_t i = 0; i < n->count; i++) {
+    bool named = n->items[i]->kind == TD_NODE_KEYWORD;
+    const char *name = named ? n->items[i]->name->data : "";
+    bool is_int = n->items[i]->kind == TD_NODE_UNARY ||
+                  (n->items[i]->kind == TD_NODE_CONSTANT && td_is_int(n->items[i]->value));
+    along |= named ? !strcmp(name, "axis") || !strcmp(name, "dim") : i == !method && is_int;
+  }
+  return along ? td_habit(TD_HABIT_PAIR, n->a->name->data) : NULL;
+}
+
+static int execute_assign_pair(td_interpreter *I, const td_node *n) {
+  const td_node *target = n->items[0];
+  td_value value = n->b->evaluate(I, n->b);
+  if (td_is_nil(value)) return TD_FLOW_ERROR;
+  const td_tensor *t = td_is(value, &td_tensor_type) ? td_unbox_tensor(value) : NULL;
+  const char *name = n->b->a->name->data, *habit = pair_habit(n->b, target);
+  char message[200];
+  snprintf(message, sizeof message, "%s gives the values alone, and their rows are unpacked here: %s", name, habit);
+  if (t && t->rank > 0 && t->shape[0] == 2) {
+    td_mark(I, n->b);
+    td_warn(I, message);
+    ((td_node *)n)->execute = execute_assign; // once for each place
+  }
+  if (td_assign(I, target, value)) return TD_FLOW_NEXT;
+  if (t && td_raised_is(I, TD_CLASS_EXCEPTION)) td_raise_hint(I, "%s gives the values alone: %s", name, habit);
+  return TD_FLOW_ERROR;
+}
+
+
 static bool is_local(const td_node *n) { return n->kind == TD_NODE_NAME && n->scope == TD_SCOPE_LOCAL; }
 
 static td_execute *augment_choose(const td_node *n) {
@@ -348,6 +390,7 @@ td_execute *td_assign_choose(const td_node *n) {
   bool sequences = (target->kind == TD_NODE_TUPLE || target->kind == TD_NODE_LIST) && n->b->kind == TD_NODE_TUPLE;
   if (sequences && target->count == n->b->count && !has_starred(target) && !has_starred(n->b))
     return execute_assign_parallel;
+  if (pair_habit(n->b, target)) return execute_assign_pair;
   if (target->kind == TD_NODE_ATTRIBUTE) return execute_assign_attribute;
   if (target->kind == TD_NODE_INDEX && target->a->kind == TD_NODE_NAME)
     return is_local(target->a) ? execute_assign_item_local : execute_assign_item_shared;

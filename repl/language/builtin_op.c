@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "engine/base/memory.h"
+#include "repl/language/habit.h"
 #include "repl/language/tensors.h"
 
 typedef struct binding {
@@ -60,7 +61,10 @@ static bool names_row(const td_param *param, int row, const char *keyword) {
 static bool unknown_keyword(td_interpreter *I, const binding *b, const td_str *keyword) {
   char problem[160];
   snprintf(problem, sizeof problem, "there is no argument '%.80s'", keyword->data);
-  return fail_signature(I, b->op, problem);
+  fail_signature(I, b->op, problem);
+  const char *habit = td_habit(TD_HABIT_KEYWORD, keyword->data);
+  if (habit) td_raise_hint(I, "%s", habit);
+  return false;
 }
 
 static bool place_keywords(td_interpreter *I, binding *b, const td_arguments *arguments) {

@@ -7,6 +7,7 @@
 
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
+#include "repl/language/habit.h"
 
 bool td_recursion_slow(td_interpreter *I) {
   td_raise(I, TD_CLASS_RECURSION_ERROR, "recursion deeper than %d calls", I->depth);
@@ -304,7 +305,13 @@ static td_value call_bound_method(td_interpreter *I, td_bound *bound, td_value *
 static td_value ask_type(td_interpreter *I, td_value callee, const td_arguments *arguments) {
   const td_type *type = td_type_of(callee);
   if (type->call) return type->call(I, callee, arguments);
-  return td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not callable", td_type_name(I, callee));
+  td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not callable", td_type_name(I, callee));
+  const td_node *n = arguments->node, *called = n && n->kind == TD_NODE_CALL ? n->a : NULL;
+  if (!called || called->kind != TD_NODE_ATTRIBUTE) return TD_NIL;
+  const char *habit = td_habit(TD_HABIT_CALL, called->name->data);
+  if (habit) td_raise_hint(I, "%s", habit);
+  else td_raise_hint(I, "'%s' is an attribute here: write it without ()", called->name->data);
+  return TD_NIL;
 }
 
 static td_value call_type(td_interpreter *I, td_value callee, td_value *base, int32_t count, int32_t keyword_count,

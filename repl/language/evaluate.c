@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "repl/language/core.h"
+#include "repl/language/habit.h"
 
 static td_value evaluate_constant(td_interpreter *I, const td_node *n) {
   (void)I;
@@ -12,14 +13,6 @@ static td_value evaluate_constant(td_interpreter *I, const td_node *n) {
 }
 
 // ---- names ----
-
-// The names by which other systems' modules are known.
-static bool is_elsewhere(const char *name) {
-  static const char *const modules[] = {"np", "numpy", "torch", "tf", "tensorflow", "jax", "jnp", "nn", "F", "keras"};
-  for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
-    if (strcmp(name, modules[i]) == 0) return true;
-  return false;
-}
 
 // The built-in module that is called so, or has a member that is: the hint goes to text.
 static bool module_hint(td_interpreter *I, td_str *name, char *text, size_t size) {
@@ -57,8 +50,9 @@ static void name_hint(td_interpreter *I, const td_node *n) {
   bool in_module = module_hint(I, n->name, text, sizeof text);
   td_clear_raised(I);
   td_put_raised(I, raised);
-  if (is_elsewhere(n->name->data))
-    td_raise_hint(I, "its functions are built in: write exp(x) for %s.exp(x), and tensor([1., 2.])", n->name->data);
+  const char *habit = td_habit(TD_HABIT_NAME, n->name->data);
+  if (td_habit_is_module(n->name->data)) td_habit_module_hint(I, n, names);
+  else if (habit) td_raise_hint(I, "%s", habit);
   else if (in_module) td_raise_hint(I, "%s", text);
   else if (near) td_raise_hint(I, "did you mean '%s'?", near);
   td_unref(td_from(names));

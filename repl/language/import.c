@@ -7,6 +7,7 @@
 #include "engine/base/file.h"
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
+#include "repl/language/habit.h"
 
 enum { SCRIPT_LIMIT = 64 << 20 };
 
@@ -90,15 +91,11 @@ static td_value load_builtin(td_interpreter *I, const char *name) {
 }
 
 static void add_hint(td_interpreter *I, const char *name) {
-  static const char *const built_in[] = {"numpy", "torch", "tensorflow", "jax", "keras", "scipy", "pandas", "sklearn"};
-  size_t length = strcspn(name, ".");
-  for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++) {
-    if (strlen(built_in[i]) != length || strncmp(name, built_in[i], length) != 0) continue;
-    td_raise_hint(I, "tensors and their functions are built in: write tensor([1., 2.]), exp(x), conv2d(x, w) "
-                     "without an import");
-    return;
-  }
-  td_raise_hint(I, "looked for %s.deck beside the script, in the current folder and in the library", name);
+  char first[32];
+  snprintf(first, sizeof first, "%.*s", (int)strcspn(name, "."), name);
+  const char *habit = td_habit(TD_HABIT_MODULE, first);
+  if (habit) td_raise_hint(I, "names are global here, without an import: %s", habit);
+  else td_raise_hint(I, "looked for %s.deck beside the script, in the current folder and in the library", name);
 }
 
 static const char *folder_of(const td_interpreter *I, const td_node *node) {

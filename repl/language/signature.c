@@ -6,6 +6,7 @@
 
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
+#include "repl/language/habit.h"
 
 // ---- the text of a signature ----
 
@@ -187,7 +188,55 @@ td_signature *td_signature_of_row(td_interpreter *I, const td_method *row) {
 
 // ---- messages ----
 
+enum { INIT = sizeof ".__init__" - 1 };
+
 #define TD_CALLEE(callee) (callee)->type ? (callee)->type : "", (callee)->type ? "." : "", (callee)->name
+
+// "train(data, epochs=1, *, seed=None)"; that of a class for its __init__.
+static void add_signature(td_interpreter *I, const td_callee *callee, const td_signature *s, td_text *text) {
+  size_t length = strlen(callee->name);
+  bool makes = length > INIT && strcmp(callee->name + length - INIT, ".__init__") == 0;
+  int32_t named = s->positional + s->keyword_only, rest = named;
+  const char *between = "";
+  td_text_print(text, "%s%s%.*s(", callee->type ? callee->type : "", callee->type ? "." : "",
+                (int)(makes ? length - INIT : length), callee->name);
+  for (int32_t i = makes; i <= named; i++) {
+    if (i == s->positional && (s->star || i < named)) {
+      td_text_print(text, "%s*%s", between, s->star ? s->names[rest]->data : "");
+      between = ", ";
+    }
+    if (i == named) break;
+    td_text_print(text, "%s%s", between, s->names[i]->data);
+    between = ", ";
+    bool optional = s->optional && s->optional[i];
+    if (!td_is_nil(s->fallbacks[i]) || optional) td_text_add_char(text, '=');
+    if (optional) td_text_add(text, "...");
+    else if (!td_is_nil(s->fallbacks[i])) td_repr(I, s->fallbacks[i], text);
+    if (i + 1 == s->positional_only) td_text_add(text, ", /");
+  }
+  if (s->double_star) td_text_print(text, "%s**%s", between, s->names[rest + s->star]->data);
+  td_text_add_char(text, ')');
+}
+
+// The remedy for a call that doesn't fit; keyword: the one that there is no argument for, or NULL.
+static void call_hint(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_str *keyword) {
+  td_value raised = td_take_raised(I);
+  td_list *names = td_list_new(I, 8);
+  td_text text = {0};
+  for (int32_t i = 0; names && i < s->positional + s->keyword_only; i++)
+    td_list_append(I, names, td_borrow(s->names[i]));
+  const char *near = names && keyword ? td_suggest(keyword->data, names) : NULL;
+  const char *habit = keyword && !near ? td_habit(TD_HABIT_KEYWORD, keyword->data) : NULL;
+  if (near) td_text_print(&text, "did you mean '%s'? ", near);
+  if (habit) td_text_print(&text, "%s; ", habit);
+  td_text_add(&text, "the signature is ");
+  add_signature(I, callee, s, &text);
+  td_clear_raised(I);
+  td_put_raised(I, raised);
+  if (!text.failed) td_raise_hint(I, "%s", text.data);
+  td_text_clear(&text);
+  td_unref(td_from(names));
+}
 
 static void add_names(td_text *text, td_str **names, const bool *missing, int32_t begin, int32_t end, int32_t total) {
   int32_t said = 0;
@@ -218,6 +267,7 @@ static bool check_missing(td_interpreter *I, const td_callee *callee, const td_s
            keyword_only ? "keyword-only" : "positional", total > 1 ? "s" : "", text.data ? text.data : "");
   td_memory_free(missing);
   td_text_clear(&text);
+  call_hint(I, callee, s, NULL);
   return false;
 }
 
@@ -237,18 +287,7 @@ static void raise_too_many(td_interpreter *I, const td_callee *callee, const td_
              keyword_only_given, keyword_only_given == 1 ? "" : "s");
   td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() takes %s positional argument%s but %d%s %s given", TD_CALLEE(callee),
            expected, plural ? "s" : "", given, extra, given == 1 && !keyword_only_given ? "was" : "were");
-}
-
-static void keyword_hint(td_interpreter *I, const td_signature *s, const td_str *keyword) {
-  td_value raised = td_take_raised(I);
-  td_list *names = td_list_new(I, 8);
-  for (int32_t i = 0; names && i < s->positional + s->keyword_only; i++)
-    td_list_append(I, names, td_borrow(s->names[i]));
-  const char *near = names ? td_suggest(keyword->data, names) : NULL;
-  td_clear_raised(I);
-  td_put_raised(I, raised);
-  if (near) td_raise_hint(I, "did you mean '%s'?", near);
-  td_unref(td_from(names));
+  call_hint(I, callee, s, NULL);
 }
 
 // ---- the binder ----
@@ -271,7 +310,7 @@ static bool raise_keyword(td_interpreter *I, const td_callee *callee, const td_s
   }
   td_raise(I, TD_CLASS_TYPE_ERROR, "%s%s%s() got an unexpected keyword argument '%s'", TD_CALLEE(callee),
            keyword->data);
-  keyword_hint(I, s, keyword);
+  call_hint(I, callee, s, keyword);
   return false;
 }
 

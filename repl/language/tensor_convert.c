@@ -277,6 +277,20 @@ td_value td_shape_to_tuple(td_interpreter *I, int rank, const int64_t *shape) {
 
 // ---- dtypes and axes ----
 
+// Python's types stand for what a list of such numbers becomes. As texts they mean the same, and so do PyTorch's words.
+// -1: none.
+static int dtype_of_word(const char *word, bool is_text) {
+  static const struct {
+    const char *word;
+    uint8_t dtype;
+    bool text_only;
+  } words[] = {{"float", TD_FLOAT32, false}, {"int", TD_INT64, false},     {"bool", TD_BOOL, false},
+               {"half", TD_FLOAT16, true},   {"double", TD_FLOAT64, true}, {"long", TD_INT64, true}};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(word, words[i].word) == 0 && (is_text || !words[i].text_only)) return words[i].dtype;
+  return -1;
+}
+
 bool td_to_dtype(td_interpreter *I, td_value v, uint8_t *dtype) {
   if (td_is(v, &td_dtype_type)) {
     *dtype = ((td_dtype_value *)v.o)->dtype;
@@ -284,6 +298,7 @@ bool td_to_dtype(td_interpreter *I, td_value v, uint8_t *dtype) {
   }
   if (td_is(v, &td_str_type)) {
     int found = td_dtype_find(td_as_str(v)->data);
+    if (found < 0) found = dtype_of_word(td_as_str(v)->data, true);
     if (found >= 0) {
       *dtype = (uint8_t)found;
       return true;
@@ -293,16 +308,9 @@ bool td_to_dtype(td_interpreter *I, td_value v, uint8_t *dtype) {
     return false;
   }
   if (td_is(v, &td_class_type)) {
-    const char *name = ((td_class *)v.o)->name->data;
-    static const struct {
-      const char *name;
-      uint8_t dtype;
-    } classes[] = {{"float", TD_FLOAT32}, {"int", TD_INT64}, {"bool", TD_BOOL}};
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-      if (strcmp(name, classes[i].name) == 0) {
-        *dtype = classes[i].dtype;
-        return true;
-      }
+    int found = dtype_of_word(((td_class *)v.o)->name->data, false);
+    if (found >= 0) *dtype = (uint8_t)found;
+    return found >= 0;
   }
   return false;
 }

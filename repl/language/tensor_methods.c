@@ -49,8 +49,15 @@ static td_value tensor_astype(td_interpreter *I, td_value self, td_value *argume
 }
 
 static td_value tensor_to(td_interpreter *I, td_value self, td_value *arguments) {
-  if (td_is(arguments[0], &td_str_type) && strcmp(td_as_str(arguments[0])->data, "cpu") == 0) return td_ref(self);
-  return tensor_astype(I, self, arguments);
+  uint8_t dtype;
+  bool text = td_is(arguments[0], &td_str_type);
+  if (text && strcmp(td_as_str(arguments[0])->data, "cpu") == 0) return td_ref(self);
+  if (!text || td_to_dtype(I, arguments[0], &dtype)) return tensor_astype(I, self, arguments);
+  td_clear_raised(I);
+  td_raise(I, TD_CLASS_VALUE_ERROR, "to: there is no device or dtype '%.40s'", td_as_str(arguments[0])->data);
+  td_raise_hint(I, "the device is \"cpu\", where tensors lie anyway; dtypes are float32, float64, float16, bfloat16, "
+                   "int32, int64, uint8 and bool");
+  return TD_NIL;
 }
 
 #define CAST_METHOD(name, DTYPE)                                                         \

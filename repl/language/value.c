@@ -2,6 +2,8 @@
 // Numbers are handled first, without a record; objects ask their type. What raises leaves the exception in the
 // interpreter.
 #include "repl/language/core.h"
+#include "repl/language/habit.h"
+#include "repl/language/tensors.h"
 
 static const char *const operators[] = {
 #define X(NAME, spelling, method) spelling,
@@ -410,7 +412,8 @@ static void raise_no_attribute(td_interpreter *I, td_value v, td_str *name) {
     const char *type = td_is(v, &td_bound_type) ? "function" : td_type_name(I, v);
     td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "'%s' object has no attribute '%s'", type, name->data);
   }
-  attribute_hint(I, v, name);
+  bool tensor = td_is(v, &td_tensor_type) || td_is(v, &td_variable_type);
+  if (!tensor || !td_habit_attribute_hint(I, v, name)) attribute_hint(I, v, name);
 }
 
 td_value td_attribute(td_interpreter *I, td_value v, td_str *name) {

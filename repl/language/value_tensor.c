@@ -258,6 +258,12 @@ static td_value get_transposed(td_interpreter *I, td_value v, td_tensor *t) {
   td_arguments none = {0};
   return td_op_call(I, td_op_find("transpose"), v, &none);
 }
+static td_value get_matrices_transposed(td_interpreter *I, td_value v, td_tensor *t) {
+  td_value last[] = {td_int(-1), td_int(-2)};
+  if (t->rank < 2)
+    return td_raise(I, TD_CLASS_VALUE_ERROR, "mT: needs rank 2 or more, the tensor has rank %d", t->rank);
+  return td_op_call(I, td_op_find("swapaxes"), v, &(td_arguments){.count = 2, .values = last});
+}
 static td_value get_grad(td_interpreter *I, td_value v, td_tensor *t) {
   td_tensor *grad = td_is(v, &td_variable_type) ? td_unbox_variable(v)->grad : td_tensor_grad(t);
   return grad ? td_tensor_box(I, td_tensor_ref(grad)) : TD_NONE;
@@ -272,10 +278,18 @@ static td_value get_is_leaf(td_interpreter *I, td_value v, td_tensor *t) {
 }
 
 static const property_row properties[] = {
-    {"shape", get_shape},     {"dtype", get_dtype}, {"T", get_transposed},
-    {"ndim", get_ndim},       {"size", get_size},   {"nbytes", get_nbytes},
-    {"device", get_device},   {"grad", get_grad},   {"requires_grad", get_requires_grad},
-    {"is_leaf", get_is_leaf}, {NULL, NULL}};
+    {"shape", get_shape},
+    {"dtype", get_dtype},
+    {"T", get_transposed},
+    {"mT", get_matrices_transposed},
+    {"ndim", get_ndim},
+    {"size", get_size},
+    {"nbytes", get_nbytes},
+    {"device", get_device},
+    {"grad", get_grad},
+    {"requires_grad", get_requires_grad},
+    {"is_leaf", get_is_leaf},
+    {NULL, NULL}};
 
 td_value td_tensor_attribute(td_interpreter *I, td_value v, td_str *name) {
   td_value op = td_dict_get_str(I->ops, name);

@@ -1,0 +1,171 @@
+// What people write from habit elsewhere, and what they would write here: one row for each word, by the place that it
+// stands in. Hints that need more than a word (the name behind a module's, the method behind an underscore) follow.
+#include "repl/language/habit.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "repl/language/core.h"
+
+#define DTYPES "dtypes are float32, float64, float16, bfloat16, int32, int64, uint8 and bool"
+#define ONE_DEVICE "tensors lie on the CPU: leave it out"
+#define NO_HOOKS "GradientTape gives the gradient of any value: tape.gradient(y, x)"
+
+typedef struct row {
+  enum td_habit place;
+  const char *word, *hint;
+} row;
+
+static const row rows[] = {
+    {TD_HABIT_NAME, "help", "write ?name for its page, and name?? for its source"},
+    {TD_HABIT_NAME, "complex", "complex numbers are pairs along a last axis of size 2, real and imaginary part"},
+    {TD_HABIT_NAME, "newaxis", "write None: x[:, None]"},
+    {TD_HABIT_NAME, "rand_like", "write rand(*x.shape)"},
+    {TD_HABIT_NAME, "randn_like", "write randn(*x.shape)"},
+    {TD_HABIT_NAME, "UnconnectedGradients", "write unconnected_gradients=\"zero\""},
+    {TD_HABIT_NAME, "manual_seed", "write %seed 0 on a line of its own, or random.seed(0)"},
+    {TD_HABIT_NAME, "set_seed", "write %seed 0 on a line of its own, or random.seed(0)"},
+    {TD_HABIT_NAME, "cuda", "tensors lie on the CPU"},
+    {TD_HABIT_NAME, "int8", DTYPES},
+    {TD_HABIT_NAME, "int16", DTYPES},
+    {TD_HABIT_NAME, "uint16", DTYPES},
+    {TD_HABIT_NAME, "uint32", DTYPES},
+    {TD_HABIT_NAME, "uint64", DTYPES},
+    {TD_HABIT_NAME, "complex64", DTYPES},
+    {TD_HABIT_NAME, "complex128", DTYPES},
+    {TD_HABIT_NAME, "half", "write float16"},
+    {TD_HABIT_NAME, "double", "write float64"},
+    {TD_HABIT_NAME, "long", "write int64"},
+    {TD_HABIT_ATTRIBUTE, "cuda", ONE_DEVICE},
+    {TD_HABIT_ATTRIBUTE, "cpu", ONE_DEVICE},
+    {TD_HABIT_ATTRIBUTE, "gpu", ONE_DEVICE},
+    {TD_HABIT_ATTRIBUTE, "contiguous", "leave it out: how elements lie in memory is the engine's own matter"},
+    {TD_HABIT_ATTRIBUTE, "is_contiguous", "leave it out: how elements lie in memory is the engine's own matter"},
+    {TD_HABIT_ATTRIBUTE, "strides", "how elements lie in memory is the engine's own matter; x.shape has the sizes"},
+    {TD_HABIT_ATTRIBUTE, "stride", "how elements lie in memory is the engine's own matter; x.shape has the sizes"},
+    {TD_HABIT_ATTRIBUTE, "data", "a tensor is its own data: write x, or x.detach() to leave its history behind"},
+    {TD_HABIT_ATTRIBUTE, "values", "it is the values already; argmax and argmin give the places, topk and sort both"},
+    {TD_HABIT_ATTRIBUTE, "indices", "it is the values alone; argmax and argmin give the places, topk and sort both"},
+    {TD_HABIT_ATTRIBUTE, "type", "write x.dtype, or x.astype(float32)"},
+    {TD_HABIT_ATTRIBUTE, "half", "write x.astype(float16)"},
+    {TD_HABIT_ATTRIBUTE, "copy", "leave it out: a tensor is a value, and no operation changes one that somebody else sees"},
+    {TD_HABIT_ATTRIBUTE, "t", "write x.T"},
+    {TD_HABIT_ATTRIBUTE, "grad_fn", "%tape lists what made a value"},
+    {TD_HABIT_ATTRIBUTE, "retain_grad", NO_HOOKS},
+    {TD_HABIT_ATTRIBUTE, "register_hook", NO_HOOKS},
+    {TD_HABIT_ATTRIBUTE, "dim", "write x.ndim"},
+    {TD_HABIT_ATTRIBUTE, "requires_grad_", "write x.requires_grad = True"},
+    {TD_HABIT_ATTRIBUTE, "fill_", "tensors are values: write x = full_like(x, value)"},
+    {TD_HABIT_ATTRIBUTE, "zero_", "tensors are values: write x = zeros_like(x); a Variable's gradient: v.zero_grad()"},
+    {TD_HABIT_ATTRIBUTE, "copy_", "tensors are values: write x = y; a Variable: v.assign(y)"},
+    {TD_HABIT_ATTRIBUTE, "normal_", "tensors are values: write x = randn(*x.shape); a Variable: v.assign(randn(*v.shape))"},
+    {TD_HABIT_ATTRIBUTE, "uniform_", "tensors are values: write x = rand(*x.shape); a Variable: v.assign(rand(*v.shape))"},
+    {TD_HABIT_CALL, "size", "write x.size without () for the number of elements, and x.shape for the sizes: x.shape[0]"},
+    {TD_HABIT_KEYWORD, "requires_grad", "write x.requires_grad = True on the next line, or x = Variable(...)"},
+    {TD_HABIT_KEYWORD, "device", ONE_DEVICE},
+    {TD_HABIT_KEYWORD, "pin_memory", ONE_DEVICE},
+    {TD_HABIT_KEYWORD, "non_blocking", ONE_DEVICE},
+    {TD_HABIT_KEYWORD, "layout", "leave it out: how elements lie in memory is the engine's own matter"},
+    {TD_HABIT_KEYWORD, "order", "leave it out: how elements lie in memory is the engine's own matter"},
+    {TD_HABIT_KEYWORD, "out", "tensors are values: write y = ... with the result"},
+    {TD_HABIT_KEYWORD, "inplace", "tensors are values: write x = ... with the result"},
+    {TD_HABIT_MODULE, "numpy", "np.array([1., 2.]) is tensor([1., 2.]), np.exp(x) is exp(x)"},
+    {TD_HABIT_MODULE, "torch", "torch.exp(x) and F.relu(x) are exp(x) and relu(x), torch.optim.Adam is Adam"},
+    {TD_HABIT_MODULE, "tensorflow", "tf.constant([1., 2.]) is tensor([1., 2.]), tf.GradientTape is GradientTape"},
+    {TD_HABIT_MODULE, "jax", "jnp.array([1., 2.]) is tensor([1., 2.]), jax.grad(f) is grad(f)"},
+    {TD_HABIT_MODULE, "keras", "keras.optimizers.Adam is Adam, keras.losses.MeanSquaredError is MeanSquaredError"},
+    {TD_HABIT_MODULE, "scipy", "scipy.special.erf(x) is erf(x), scipy.linalg.solve is solve"},
+    {TD_HABIT_MODULE, "pandas", "load_csv reads a table"},
+    {TD_HABIT_MODULE, "sklearn", "softmax, cross_entropy, Adam and their like are all here"},
+    {TD_HABIT_PAIR, "max", "write values, places = max(x, axis=0), argmax(x, axis=0)"},
+    {TD_HABIT_PAIR, "min", "write values, places = min(x, axis=0), argmin(x, axis=0)"},
+    {TD_HABIT_PAIR, "median", "write values, places = kthvalue(x, (n + 1) // 2, axis=0)"},
+    {TD_HABIT_PAIR, "nanmedian", "write values, places = kthvalue(x, (n + 1) // 2, axis=0)"},
+    {TD_HABIT_PAIR, "mode", "write argmax(x == mode(x, axis=0), axis=0) for a place of it"},
+};
+
+const char *td_habit(enum td_habit place, const char *word) {
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (rows[i].place == place && strcmp(rows[i].word, word) == 0) return rows[i].hint;
+  return NULL;
+}
+
+// ---- names behind modules' names ----
+
+bool td_habit_is_module(const char *name) {
+  static const char *const modules[] = {"np", "numpy", "torch", "tf", "tensorflow", "jax", "jnp", "nn", "F", "keras"};
+  for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+    if (strcmp(name, modules[i]) == 0) return true;
+  return false;
+}
+
+static bool is_defined(td_interpreter *I, const char *name) {
+  td_str *text = td_str_intern(I, name, strlen(name));
+  td_value found = text ? td_builtin_find(I, text) : TD_NIL;
+  bool defined = !td_is_nil(found);
+  td_unref(found);
+  td_unref(td_from(text));
+  return defined;
+}
+
+// The last two names of np.random.normal, as they stand in the source behind np.
+typedef struct chain {
+  char owner[48], last[48];
+} chain;
+
+static bool read_chain(td_interpreter *I, const td_node *module, chain *c) {
+  const td_script *script = td_source_find(&I->sources, (td_place)module->script << 32 | module->begin);
+  *c = (chain){0};
+  if (!script) return false;
+  for (uint32_t at = module->end; at < script->length && script->text[at] == '.';) {
+    uint32_t length = 0;
+    const char *name = script->text + ++at;
+    while (at + length < script->length && (isalnum((unsigned char)name[length]) || name[length] == '_')) length++;
+    if (!length || length >= sizeof c->last) break;
+    memcpy(c->owner, c->last, sizeof c->owner);
+    snprintf(c->last, sizeof c->last, "%.*s", (int)length, name);
+    at += length;
+  }
+  return c->last[0];
+}
+
+void td_habit_module_hint(td_interpreter *I, const td_node *module, td_list *names) {
+  const char *alias = module->name->data;
+  chain c;
+  if (!read_chain(I, module, &c)) {
+    td_raise_hint(I, "its functions are built in: write exp(x) for %s.exp(x), and tensor([1., 2.])", alias);
+    return;
+  }
+  char joined[sizeof c.owner + sizeof c.last + 1];
+  snprintf(joined, sizeof joined, "%s_%s", c.owner, c.last);
+  td_value raised = td_take_raised(I);
+  bool member = c.owner[0] && is_defined(I, joined), itself = is_defined(I, c.last);
+  const char *hint = td_habit(TD_HABIT_NAME, c.last), *near = names ? td_suggest(c.last, names) : NULL;
+  td_clear_raised(I);
+  td_put_raised(I, raised);
+  if (itself || member) td_raise_hint(I, "names are global here: write %s without %s.", itself ? c.last : joined, alias);
+  else if (hint) td_raise_hint(I, "%s", hint);
+  else if (near) td_raise_hint(I, "names are global here, without %s.; did you mean '%s'?", alias, near);
+  else td_raise_hint(I, "names are global here, without %s.; there is no '%s'", alias, c.last);
+}
+
+// ---- attributes of tensors ----
+
+bool td_habit_attribute_hint(td_interpreter *I, td_value v, td_str *name) {
+  const char *hint = td_habit(TD_HABIT_ATTRIBUTE, name->data);
+  if (hint) return td_raise_hint(I, "%s", hint), true;
+  td_value raised = td_take_raised(I);
+  bool underscore = name->length > 1 && name->data[name->length - 1] == '_';
+  td_str *plain = underscore ? td_str_intern(I, name->data, name->length - 1) : NULL;
+  td_value found = plain ? td_attribute_find(I, v, plain) : TD_NIL;
+  td_clear_raised(I);
+  bool method = !td_is_nil(found), function = !underscore && is_defined(I, name->data);
+  td_unref(found);
+  td_clear_raised(I);
+  td_put_raised(I, raised);
+  if (method) td_raise_hint(I, "tensors are values: write x = x.%s(...)", plain->data);
+  if (function) td_raise_hint(I, "%s is a function: write %s(x, ...)", name->data, name->data);
+  td_unref(td_from(plain));
+  return method || function;
+}
