@@ -243,9 +243,10 @@ static bool is_given(const made *m) { return !td_op_find(m->op->name); } // its 
 static void blame_given(td_context *context, const td_error *found, const made *m) {
   char line[80];
   td_place_describe(context, m->place, line, sizeof line);
-  td_error_set(context, found->code, "%.300s; all other ops agree, so it is %s at %s", found->message, m->op->name,
-               line);
-  td_error_hint(context, "%s", found->hint);
+  const char *name = td_custom_name(m->op, m->in);
+  td_error_set(context, found->code, "%.300s; all other ops agree, so it is the gradient of %.60s at %s",
+               found->message, name ? name : m->op->name, line);
+  td_error_hint(context, "what %.60s returns as its gradient is not the derivative of its value", name ? name : m->op->name);
 }
 
 // Checks one call by itself. True: it is at fault, and the error says so.

@@ -29,6 +29,10 @@ void td_region_end(td_context *context, td_region *region) {
   td_region_unref(region);
 }
 
+void td_region_kept(const td_region *region, td_each_tensor *each, void *argument) {
+  if (region->rerun.kept) region->rerun.kept(region->rerun.owner, each, argument);
+}
+
 void td_region_unref(td_region *region) {
   if (!region || --region->refs) return;
   region->rerun.release(region->rerun.owner);

@@ -92,3 +92,7 @@ int td_tape_custom(td_context *context, const td_custom *custom, td_tensor *cons
   for (int i = 0; i < 1 + value_count + in_count; i++) td_tensor_unref(all[i]);
   return code;
 }
+
+const char *td_custom_name(const td_op *op, td_tensor *const *in) {
+  return op == &custom_op ? ((const td_custom *)in[0]->storage->owner)->name : NULL;
+}

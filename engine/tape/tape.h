@@ -89,16 +89,25 @@ typedef struct td_custom { // a derivative of the caller's
   int (*vjp)(void *owner, td_tensor *const *cotangents, int value_count, td_tensor **din, int in_count);
   void (*release)(void *owner);
   void *owner;
+  const char *name;             // of the function, for messages; lives as long as owner
 } td_custom;
 // The same values (new references), which depend on in by custom alone. Takes custom's owner over, also on failure.
 int td_tape_custom(td_context *context, const td_custom *custom, td_tensor *const *in, int in_count,
                    td_tensor *const *values, int value_count, td_tensor **out);
+const char *td_custom_name(const td_op *op, td_tensor *const *in); // of a call that td_tape_custom made; NULL: another op
 
 // checkpoint(f): between begin and end ops are recorded, but keep nothing for backward; a pass calls run, which must do
 // the same ops again. begin takes rerun's owner over, also on failure; region is borrowed until end.
-typedef struct td_rerun { int (*run)(void *owner); void (*release)(void *owner); void *owner; } td_rerun;
+typedef void td_each_tensor(void *argument, const td_tensor *t);
+typedef struct td_rerun {
+  int (*run)(void *owner);
+  void (*release)(void *owner);
+  void *owner;
+  void (*kept)(void *owner, td_each_tensor *each, void *argument); // tensors that owner keeps alive; NULL: none
+} td_rerun;
 int td_region_begin(td_context *context, const td_rerun *rerun, td_region **region);
 void td_region_end(td_context *context, td_region *region);
+void td_region_kept(const td_region *region, td_each_tensor *each, void *argument); // what it keeps to run once more
 
 // PyTorch's habit: accumulates into grad of every tracked leaf Variable (and of tensors marked by
 // td_tensor_require_grad). Works on records of any tape or of the no-tape mode that requires_grad turns on.

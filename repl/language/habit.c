@@ -49,7 +49,8 @@ static const row rows[] = {
     {TD_HABIT_ATTRIBUTE, "indices", "it is the values alone; argmax and argmin give the places, topk and sort both"},
     {TD_HABIT_ATTRIBUTE, "type", "write x.dtype, or x.astype(float32)"},
     {TD_HABIT_ATTRIBUTE, "half", "write x.astype(float16)"},
-    {TD_HABIT_ATTRIBUTE, "copy", "leave it out: a tensor is a value, and no operation changes one that somebody else sees"},
+    {TD_HABIT_ATTRIBUTE, "copy",
+     "leave it out: a tensor is a value, and no operation changes one that somebody else sees"},
     {TD_HABIT_ATTRIBUTE, "t", "write x.T"},
     {TD_HABIT_ATTRIBUTE, "grad_fn", "%tape lists what made a value"},
     {TD_HABIT_ATTRIBUTE, "retain_grad", NO_HOOKS},
@@ -59,9 +60,12 @@ static const row rows[] = {
     {TD_HABIT_ATTRIBUTE, "fill_", "tensors are values: write x = full_like(x, value)"},
     {TD_HABIT_ATTRIBUTE, "zero_", "tensors are values: write x = zeros_like(x); a Variable's gradient: v.zero_grad()"},
     {TD_HABIT_ATTRIBUTE, "copy_", "tensors are values: write x = y; a Variable: v.assign(y)"},
-    {TD_HABIT_ATTRIBUTE, "normal_", "tensors are values: write x = randn(*x.shape); a Variable: v.assign(randn(*v.shape))"},
-    {TD_HABIT_ATTRIBUTE, "uniform_", "tensors are values: write x = rand(*x.shape); a Variable: v.assign(rand(*v.shape))"},
-    {TD_HABIT_CALL, "size", "write x.size without () for the number of elements, and x.shape for the sizes: x.shape[0]"},
+    {TD_HABIT_ATTRIBUTE, "normal_",
+     "tensors are values: write x = randn(*x.shape); a Variable: v.assign(randn(*v.shape))"},
+    {TD_HABIT_ATTRIBUTE, "uniform_",
+     "tensors are values: write x = rand(*x.shape); a Variable: v.assign(rand(*v.shape))"},
+    {TD_HABIT_CALL, "size",
+     "write x.size without () for the number of elements, and x.shape for the sizes: x.shape[0]"},
     {TD_HABIT_KEYWORD, "requires_grad", "write x.requires_grad = True on the next line, or x = Variable(...)"},
     {TD_HABIT_KEYWORD, "device", ONE_DEVICE},
     {TD_HABIT_KEYWORD, "pin_memory", ONE_DEVICE},
@@ -144,7 +148,8 @@ void td_habit_module_hint(td_interpreter *I, const td_node *module, td_list *nam
   const char *hint = td_habit(TD_HABIT_NAME, c.last), *near = names ? td_suggest(c.last, names) : NULL;
   td_clear_raised(I);
   td_put_raised(I, raised);
-  if (itself || member) td_raise_hint(I, "names are global here: write %s without %s.", itself ? c.last : joined, alias);
+  if (itself || member)
+    td_raise_hint(I, "names are global here: write %s without %s.", itself ? c.last : joined, alias);
   else if (hint) td_raise_hint(I, "%s", hint);
   else if (near) td_raise_hint(I, "names are global here, without %s.; did you mean '%s'?", alias, near);
   else td_raise_hint(I, "names are global here, without %s.; there is no '%s'", alias, c.last);

@@ -1,4 +1,4 @@
-// What the library's custom_gradient and checkpoint rest on. _custom(values, inputs, gradient): in the backward pass
+// What the library's custom_gradient and checkpoint rest on. _custom(values, inputs, gradient, name): in the backward pass
 // the engine calls gradient with the cotangents of values; what it returns goes to the inputs.
 #include <string.h>
 #include "engine/base/memory.h"
@@ -6,7 +6,7 @@
 
 typedef struct derivative {
   td_interpreter *interpreter;
-  td_value function;
+  td_value function, name; // name: a str
 } derivative;
 
 typedef struct gathered { // tensors of a nest, in order; NULL: None
@@ -73,6 +73,7 @@ static int derive(void *owner, td_tensor *const *cotangents, int out_count, td_t
 
 static void release(void *owner) {
   td_unref(((derivative *)owner)->function);
+  td_unref(((derivative *)owner)->name);
   td_memory_free(owner);
 }
 
@@ -95,8 +96,8 @@ static td_value builtin_custom(td_interpreter *I, td_value self, td_value *argum
   bool ok = td_nest_each(I, arguments[0], gather, &values) && td_nest_each(I, arguments[1], gather_tensors, &inputs);
   derivative *d = ok ? td_memory_new(sizeof *d) : NULL;
   if (d) {
-    *d = (derivative){I, td_ref(arguments[2])};
-    td_custom custom = {derive, release, d};
+    *d = (derivative){I, td_ref(arguments[2]), td_ref(arguments[3])};
+    td_custom custom = {derive, release, d, td_as_str(arguments[3])->data};
     I->context->place = td_own_place(I);
     int code = td_tape_custom(I->context, &custom, inputs.at, inputs.count, values.at, values.count, out);
     result = code ? td_raise_engine(I) : rebuild(I, arguments[0], out, values.count);
@@ -127,6 +128,24 @@ static int rerun(void *owner) {
   return ok ? TD_OK : td_error_set(a->interpreter->context, TD_ERROR_CALLBACK, "the function raised an exception");
 }
 
+typedef struct keeping {
+  td_each_tensor *each;
+  void *argument;
+} keeping;
+
+static bool keep_leaf(td_interpreter *I, td_value leaf, void *argument) {
+  (void)I;
+  const keeping *k = argument;
+  if (td_is(leaf, &td_tensor_type)) k->each(k->argument, td_unbox_tensor(leaf));
+  return true;
+}
+
+static void kept_again(void *owner, td_each_tensor *each, void *argument) {
+  again *a = owner;
+  keeping k = {each, argument};
+  if (!td_nest_each(a->interpreter, a->arguments, keep_leaf, &k)) td_clear_raised(a->interpreter);
+}
+
 static void release_again(void *owner) {
   td_unref(((again *)owner)->function);
   td_unref(((again *)owner)->arguments);
@@ -139,7 +158,7 @@ static td_value builtin_checkpoint(td_interpreter *I, td_value self, td_value *a
   if (!a) return td_raise_memory(I);
   *a = (again){I, td_ref(arguments[0]), td_ref(arguments[1])};
   td_region *region;
-  if (td_region_begin(I->context, &(td_rerun){rerun, release_again, a}, &region) != TD_OK) return td_raise_engine(I);
+  if (td_region_begin(I->context, &(td_rerun){rerun, release_again, a, kept_again}, &region) != TD_OK) return td_raise_engine(I);
   td_value result = call_again(a);
   td_region_end(I->context, region);
   return result;
@@ -148,5 +167,6 @@ static td_value builtin_checkpoint(td_interpreter *I, td_value self, td_value *a
 const td_method td_custom_builtins[] = {
     {"_checkpoint", "(function, arguments)", builtin_checkpoint,
      "A call whose records keep nothing for backward, which makes the call once more."},
-    {"_custom", "(values, inputs, gradient)", builtin_custom, "The same values with a derivative of the caller's."},
+    {"_custom", "(values, inputs, gradient, name)", builtin_custom,
+     "The same values with a derivative of the caller's."},
     {NULL, NULL, NULL, NULL}};

@@ -56,16 +56,27 @@ static td_value run_whos(td_interpreter *I, const char *arguments) {
 
 // ---- %mem ----
 
+const char td_spent_text[] = "its gradient was taken, which gave up what it kept: GradientTape(persistent=True) keeps it";
+
+bool td_tape_is_spent(const td_tape *tape) {
+  for (int64_t n = 0; n < td_tape_length(tape); n++)
+    if (td_tape_record_at(tape, n)->keepers) return false;
+  return td_tape_length(tape) > 0;
+}
+
 typedef struct held { // a storage that a record keeps for backward, counted once
   const td_storage *storage;
   const td_record *record;
   td_meta meta;
-  int saved;
+  int saved; // which of its inputs and outputs; CHECKPOINT: an argument of the checkpoint that it was made in
 } held;
 
+enum { CHECKPOINT = -1 };
+
 typedef struct holdings {
-  held *at;
+  held *at; // NULL: they are counted only
   int64_t count, bytes;
+  const td_record *record; // whose turn it is
 } holdings;
 
 static int by_storage(const void *a, const void *b) {
@@ -80,20 +91,33 @@ static int by_bytes(const void *a, const void *b) {
   return (x->record->serial > y->record->serial) - (x->record->serial < y->record->serial);
 }
 
-static bool holdings_of(td_interpreter *I, const td_tape *tape, holdings *h) { // biggest first
-  int64_t capacity = 0, count = 0;
+static void add_held(holdings *h, const td_tensor *t, int saved) {
+  if (h->at) h->at[h->count] = (held){t->storage, h->record, td_tensor_meta(t), saved};
+  h->count++;
+}
+
+static void add_argument(void *argument, const td_tensor *t) { add_held(argument, t, CHECKPOINT); }
+
+static void add_records(holdings *h, const td_tape *tape) {
+  const td_region *region = NULL;
+  h->count = 0;
   for (int64_t n = 0; n < td_tape_length(tape); n++) {
-    const td_record *record = td_tape_record_at(tape, n);
-    capacity += record->in_count + record->out_count;
-  }
-  *h = (holdings){.at = td_memory_new((size_t)(capacity + 1) * sizeof *h->at)};
-  if (!h->at) return td_raise_memory(I), false;
-  for (int64_t n = 0; n < td_tape_length(tape); n++) {
-    const td_record *record = td_tape_record_at(tape, n);
+    const td_record *record = h->record = td_tape_record_at(tape, n);
     for (int k = 0; k < record->in_count + record->out_count; k++)
-      if (record->saved[k])
-        h->at[count++] = (held){record->saved[k]->storage, record, td_tensor_meta(record->saved[k]), k};
+      if (record->saved[k]) add_held(h, record->saved[k], k);
+    if (record->region && record->region != region) td_region_kept(record->region, add_argument, h);
+    region = record->region;
   }
+}
+
+static bool holdings_of(td_interpreter *I, const td_tape *tape, holdings *h) { // biggest first
+  *h = (holdings){0};
+  add_records(h, tape);
+  h->at = td_memory_new((size_t)(h->count + 1) * sizeof *h->at);
+  if (!h->at) return td_raise_memory(I), false;
+  add_records(h, tape);
+  int64_t count = h->count;
+  h->count = 0;
   qsort(h->at, (size_t)count, sizeof *h->at, by_storage);
   for (int64_t n = 0; n < count; n++) {
     if (n && h->at[n].storage == h->at[n - 1].storage) continue;
@@ -113,8 +137,10 @@ static void held_print(td_interpreter *I, const held *h, td_text *text) {
   td_text_pad(text, start + 44, ' ');
   bool output = h->saved >= record->in_count, list = td_op_takes_list(record->op);
   td_place_describe(I->context, record->place, place, sizeof place);
-  td_text_print(text, "  %s of %s at %s\n",
-                output ? "result" : record->op->params[list ? 0 : h->saved].name, record->op->name, place);
+  if (h->saved == CHECKPOINT) td_text_print(text, "  argument of the checkpoint around %s at %s\n", record->op->name, place);
+  else
+    td_text_print(text, "  %s of %s at %s\n",
+                  output ? "result" : record->op->params[list ? 0 : h->saved].name, record->op->name, place);
 }
 
 static td_value tape_mem(td_interpreter *I, const td_tape *tape) {
@@ -124,6 +150,7 @@ static td_value tape_mem(td_interpreter *I, const td_tape *tape) {
   if (!holdings_of(I, tape, &h)) return TD_NIL;
   td_text_print(&text, "%lld bytes kept for backward by %lld records\n", (long long)h.bytes,
                 (long long)td_tape_length(tape));
+  if (td_tape_is_spent(tape)) td_text_print(&text, "%s\n", td_spent_text);
   for (int64_t n = 0; n < h.count && n < SHOWN; n++) held_print(I, &h.at[n], &text);
   if (h.count > SHOWN) td_text_print(&text, "... %lld more\n", (long long)(h.count - SHOWN));
   td_memory_free(h.at);
@@ -175,23 +202,31 @@ static void record_print(td_interpreter *I, const td_record *record, int64_t ind
   td_text_print(text, " %8lld bytes  %s\n", (long long)td_record_bytes(record), place);
 }
 
-static td_value run_tape(td_interpreter *I, const char *arguments) {
-  td_value v = td_evaluate_text(I, *arguments ? arguments : "tape", "%tape");
-  if (td_is_nil(v)) return TD_NIL;
-  if (!td_is(v, &td_tape_type)) {
-    td_raise(I, TD_CLASS_TYPE_ERROR, "%%tape needs a GradientTape, not %s", td_type_name(I, v));
-    td_unref(v);
-    return TD_NIL;
-  }
-  const td_tape *tape = ((td_tape_value *)v.o)->tape;
+static td_value show_tape(td_interpreter *I, const td_tape *tape) {
   int64_t count = td_tape_length(tape), shown = count > 200 ? 200 : count;
   td_text text = {0};
   td_text_print(&text, "%lld records\n", (long long)count);
   for (int64_t i = 0; i < shown; i++) record_print(I, td_tape_record_at(tape, i), i, &text);
   if (shown < count) td_text_print(&text, "... %lld more\n", (long long)(count - shown));
   td_output_text(I, &text);
-  td_unref(v);
   return TD_NONE;
+}
+
+static td_value run_tape(td_interpreter *I, const char *arguments) {
+  static const char option[] = "--step";
+  const char *step = strstr(arguments, option);
+  td_text name = {0};
+  td_text_add_bytes(&name, arguments, step ? (size_t)(step - arguments) : strlen(arguments));
+  const char *text = name.data && name.data[strspn(name.data, " ")] ? name.data : "tape";
+  td_value v = name.failed ? td_raise_memory(I) : td_evaluate_text(I, text, "%tape"), result = TD_NIL;
+  td_text_clear(&name);
+  if (td_is_nil(v)) return TD_NIL;
+  const td_tape *tape = td_is(v, &td_tape_type) ? ((td_tape_value *)v.o)->tape : NULL;
+  if (!tape) td_raise(I, TD_CLASS_TYPE_ERROR, "%%tape needs a GradientTape, not %s", td_type_name(I, v));
+  else if (!step) result = show_tape(I, tape);
+  else result = td_tape_step(I, tape, step + sizeof option - 1 + strspn(step + sizeof option - 1, " "));
+  td_unref(v);
+  return result;
 }
 
 const td_command_row td_commands_inspect[] = {
@@ -199,5 +234,7 @@ const td_command_row td_commands_inspect[] = {
     {"whos", "%whos", run_whos, "The names with types, shapes and bytes."},
     {"mem", "%mem [TAPE]", run_mem,
      "Bytes that tensors and values hold now, and the most so far; of a tape what it keeps for backward, and why."},
-    {"tape", "%tape TAPE", run_tape, "The records of a tape: op, shape, bytes held, source line."},
+    {"tape", "%tape TAPE [--step EXPRESSION]", run_tape,
+     "The records of a tape: op, shape, bytes held, source line. --step runs a backward pass, such as t.gradient(y, x), "
+     "record by record: n, c, p EXPR, set EXPR, q."},
     {NULL, NULL, NULL, NULL}};

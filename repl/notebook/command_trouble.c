@@ -124,7 +124,9 @@ static bool tape_health(td_interpreter *I, const td_tape *tape, health *h) { // 
     td_text_print(&h->text, " %lld of %lld units pass no gradient on (%.1f%%)  %s\n", (long long)dead, (long long)units,
                   100.0 * (double)dead / (double)units, place);
   }
-  if (!h->text.length) td_text_add(&h->text, "no activation on this tape keeps what it needs for its gradient\n");
+  if (h->text.length) return true;
+  td_text_add(&h->text, "no activation on this tape keeps what it needs for its gradient\n");
+  if (td_tape_is_spent(tape)) td_text_print(&h->text, "%s\n", td_spent_text);
   return true;
 }
 

@@ -12,6 +12,10 @@ extern const td_command_row td_commands_inspect[]; // %who %whos %mem %tape
 extern const td_command_row td_commands_trouble[]; // %nan %health
 extern const td_command_row td_commands_debug[];   // %debug
 
+// Evaluates an expression and stops at each record of the tape that its backward passes come to; NIL: exception.
+td_value td_tape_step(td_interpreter *I, const td_tape *tape, const char *expression);
+bool td_tape_is_spent(const td_tape *tape); // no record of it can be differentiated any more
+extern const char td_spent_text[];           // the remedy
 td_value td_shell_run(td_interpreter *I,
                       const char *line); // !line: output is shown as it comes; Ctrl-C ends the command
 td_value td_help_show(td_interpreter *I, const char *line);  // ?name, name?, name?? (source)
