@@ -99,7 +99,7 @@ static void note_failure(batch *b, int64_t index, int info) {
 static void batch_chunk(void *argument, int64_t chunk) {
   batch *b = argument;
   int64_t first = chunk * b->per_chunk, last = first + b->per_chunk;
-  for (int64_t i = first; i < last && i < b->count; i++) {
+  for (int64_t i = first; i < last && i < b->count && !td_pool_stopped(b->call->context->pool); i++) {
     td_problem p;
     problem_at(b, i, &p);
     p.scratch = (char *)b->call->workspace + chunk * b->scratch_bytes;

@@ -557,6 +557,41 @@ START_TEST(chunks_run_beside_each_other_with_signals_blocked) {
 }
 END_TEST
 
+static atomic_int interrupt;
+static void hit_and_interrupt(void *argument, int64_t chunk) { // later chunks see the flag at their end
+  hit(argument, chunk);
+  if (chunk == 10) atomic_store(&interrupt, 1);
+  while (chunk > 10 && !atomic_load(&interrupt)) sched_yield();
+}
+
+START_TEST(a_stopped_pool_leaves_chunks_out) {
+  for (int threads = 1; threads <= 3; threads++) {
+    td_pool *pool = td_pool_new(threads);
+    int64_t start = 0, ran = 0;
+    atomic_bool breakable = false;
+    td_pool_watch(pool, &interrupt, &breakable);
+    memset(hits, 0, sizeof hits);
+    atomic_store(&interrupt, 0);
+    td_pool_run(pool, 1000, hit_and_interrupt, &start); // whole: nobody would drop its results
+    for (int i = 0; i < 1000; i++) ck_assert_int_eq(hits[i], 1);
+    ck_assert(!td_pool_stopped(pool));
+    atomic_store(&interrupt, 0);
+    breakable = true;
+    td_pool_run(pool, HITS, hit_and_interrupt, &start);
+    ck_assert(td_pool_stopped(pool));
+    for (int i = 1000; i < HITS; i++) ran += hits[i];
+    ck_assert_int_eq(ran, 0);
+    memset(hits, 0, sizeof hits);
+    td_pool_run(pool, 10, hit, &start);
+    for (int i = 0; i < 10; i++) ck_assert_int_eq(hits[i], 0);
+    atomic_store(&interrupt, 0);
+    td_pool_run(pool, 10, hit, &start);
+    for (int i = 0; i < 10; i++) ck_assert_int_eq(hits[i], 1);
+    td_pool_free(pool);
+  }
+}
+END_TEST
+
 START_TEST(sleeping_workers_wake) {
   td_pool *pool = td_pool_new(3);
   int64_t start = 0;
@@ -677,6 +712,7 @@ int main(void) {
   tcase_add_test(tests, every_chunk_runs_once);
   tcase_add_test(tests, nested_runs);
   tcase_add_test(tests, chunks_run_beside_each_other_with_signals_blocked);
+  tcase_add_test(tests, a_stopped_pool_leaves_chunks_out);
   tcase_add_test(tests, sleeping_workers_wake);
   tcase_add_test(tests, forked_child_runs_alone);
   tcase_add_test(tests, wanted_threads);
