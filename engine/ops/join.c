@@ -164,13 +164,14 @@ static int join_vjp(td_rule *rule) {
 
 // ---- rows ----
 
-#define JOIN(NAME, ALIAS, PARAMS, BATCH, MORE, WORDS, EXAMPLE, SAMPLES)                        \
+#define JOIN(NAME, ALIAS, PARAMS, BATCH, JOINED, WORDS, EXAMPLE, SAMPLES)                        \
   static const td_op NAME = {                                                     \
       .name = #NAME,                                                              \
       .alias = ALIAS,                                                             \
       .params = {TENSORS_PARAM, PARAMS},                                          \
       .kind = TD_KIND_INDEX,                                                      \
-      .flags = TD_LINEAR | TD_HALF | MORE,                                        \
+      .flags = TD_LINEAR | TD_HALF,                                               \
+      .join = JOINED,                                                             \
       .infer = join_infer,                                                        \
       .batch = BATCH,                                                             \
       .kernel = join_kernel,                                                      \
@@ -180,11 +181,11 @@ static int join_vjp(td_rule *rule) {
       .example = EXAMPLE,                                                         \
       .samples = SAMPLES,                                                         \
   };
-JOIN(concat, TD_ALIAS("cat", "concatenate"), AXIS_PARAM, td_batch_axes, TD_ASSOCIATIVE,
+JOIN(concat, TD_ALIAS("cat", "concatenate"), AXIS_PARAM, td_batch_axes, "concat",
      "The tensors behind each other along an axis that they have; the other axes must agree.",
      "concat([tensor([1, 2]), tensor([3])]).tolist()  # [1, 2, 3]",
      (TD_SAMPLES{{"2,3; 1,3", NULL, -2, 2, NULL}, {"2,3; 2,1; 2,0", "axis=-1", -2, 2, NULL}, TD_SAMPLES_END}))
-JOIN(stack, NULL, AXIS_PARAM, td_batch_result_axes, 0,
+JOIN(stack, NULL, AXIS_PARAM, td_batch_result_axes, "concat",
      "Tensors of one shape behind each other along a new axis.",
      "stack([tensor([1, 2]), tensor([3, 4])], axis=1).tolist()  # [[1, 3], [2, 4]]",
      (TD_SAMPLES{{"2,3; 2,3", NULL, -2, 2, NULL},
@@ -192,15 +193,15 @@ JOIN(stack, NULL, AXIS_PARAM, td_batch_result_axes, 0,
                  {"2,3,2; 2,3,2", "axis=1", -2, 2, NULL},
                  {"-; -", NULL, -2, 2, NULL},
                  TD_SAMPLES_END}))
-JOIN(vstack, TD_ALIAS("row_stack"), {.kind = TD_PARAM_END}, NULL, TD_ASSOCIATIVE,
+JOIN(vstack, TD_ALIAS("row_stack"), {.kind = TD_PARAM_END}, NULL, "vstack",
      "The tensors behind each other along axis 0; one of rank 1 is a row.",
      "vstack([tensor([1, 2]), tensor([3, 4])]).tolist()  # [[1, 2], [3, 4]]",
      (TD_SAMPLES{{"2,3; 3", NULL, -2, 2, NULL}, {"-; 1", NULL, -2, 2, NULL}, TD_SAMPLES_END}))
-JOIN(hstack, NULL, {.kind = TD_PARAM_END}, NULL, TD_ASSOCIATIVE,
+JOIN(hstack, NULL, {.kind = TD_PARAM_END}, NULL, "hstack",
      "The tensors behind each other along axis 1; those of rank 1, and numbers, along their one axis.",
      "hstack([tensor([[1], [2]]), tensor([[3], [4]])]).tolist()  # [[1, 3], [2, 4]]",
      (TD_SAMPLES{{"2,3; 2,1", NULL, -2, 2, NULL}, {"3; -; 2", NULL, -2, 2, NULL}, TD_SAMPLES_END}))
-JOIN(dstack, NULL, {.kind = TD_PARAM_END}, NULL, TD_ASSOCIATIVE,
+JOIN(dstack, NULL, {.kind = TD_PARAM_END}, NULL, "dstack",
      "The tensors behind each other along axis 2; matrices get one of size 1, and one of rank 1 is a row of them.",
      "dstack([tensor([1, 2]), tensor([3, 4])]).tolist()  # [[[1, 3], [2, 4]]]",
      (TD_SAMPLES{{"2,3; 2,3", NULL, -2, 2, NULL}, {"3; 1,3,2", NULL, -2, 2, NULL}, TD_SAMPLES_END}))

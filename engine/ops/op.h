@@ -162,6 +162,8 @@ struct td_op {
   int64_t (*workspace)(const td_call *); // bytes that the kernel gets in call->workspace; NULL: none. Kernels allocate nothing
   const char *expression;   // scalar expression of an elementwise op in x, y, z; NULL elsewhere
   int (*vjp)(td_rule *);
+  const char *join;         // ops of a list: the op that joins, with the same arguments, what this one makes of the parts
+                            // of a list that is longer than a call takes; NULL: longer ones are refused
   int (*batch)(td_batching *); // how vmap runs it for all examples at once (batch.h); NULL: elementwise, or one by one
   int (*jvp)(td_rule *);    // NULL: derived from flags and vjp (engine/tape/forward.c). Reads what saves names
   const char *no_gradient;  // set when vjp is NULL: why ("integer result"); becomes tape.why's answer

@@ -8,6 +8,7 @@
 
 typedef struct binding {
   const td_op *op;
+  const td_op *applied;        // op, or what joins the parts of a long list
   int tensor_params, arg_count;
   td_value given[TD_PARAM_MAX]; // by row; NIL: not given; borrowed
   td_tensor *in[TD_INPUT_MAX]; // owned
@@ -180,7 +181,7 @@ static td_tensor *bind_list_item(td_interpreter *I, const binding *b, td_value v
   return t;
 }
 
-// What an associative op makes of a part of its list that may be longer than a call takes.
+// What an op of a list makes of a part of it that may be longer than a call takes.
 static td_tensor *join_range(td_interpreter *I, const binding *b, td_value *items, int64_t count, int like) {
   td_tensor *in[TD_INPUT_MAX], *out[TD_OUTPUT_MAX], *result = NULL;
   int64_t group = (count + TD_INPUT_MAX - 1) / TD_INPUT_MAX;
@@ -192,7 +193,8 @@ static td_tensor *join_range(td_interpreter *I, const binding *b, td_value *item
     filled++;
   }
   if ((int64_t)filled * group >= count) {
-    if (td_op_apply(I->context, b->op, in, filled, b->args, out) == TD_OK) result = out[0];
+    const td_op *op = group == 1 ? b->op : td_op_find(b->op->join);
+    if (td_op_apply(I->context, op, in, filled, b->args, out) == TD_OK) result = out[0];
     else td_raise_engine(I);
   }
   for (int i = 0; i < filled; i++) td_tensor_unref(in[i]);
@@ -205,7 +207,8 @@ static bool bind_tensor_list(td_interpreter *I, binding *b) {
   td_list *list = td_list_new(I, 0);
   if (!list) return false;
   bool ok = td_to_list(I, v, list);
-  bool grouped = list->count > TD_INPUT_MAX && b->op->flags & TD_ASSOCIATIVE;
+  bool grouped = list->count > TD_INPUT_MAX && b->op->join;
+  if (grouped) b->applied = td_op_find(b->op->join);
   if (ok && list->count > TD_INPUT_MAX && !grouped) {
     td_raise(I, TD_CLASS_VALUE_ERROR, "%s: %lld tensors, at most %d fit in one call", b->op->name,
              (long long)list->count, TD_INPUT_MAX);
@@ -462,7 +465,7 @@ static td_value call_hook(td_interpreter *I, const td_op *op, const td_arguments
 
 td_value td_op_call(td_interpreter *I, const td_op *op, td_value self, const td_arguments *arguments) {
   binding b;
-  b.op = op;
+  b.op = b.applied = op;
   b.tensor_params = td_op_tensor_params(op);
   b.arg_count = td_op_arg_count(op);
   b.in_count = 0;
@@ -470,7 +473,7 @@ td_value td_op_call(td_interpreter *I, const td_op *op, td_value self, const td_
   td_value gathered = TD_NIL, result = TD_NIL;
   td_tensor *out[TD_OUTPUT_MAX];
   if (place_arguments(I, &b, self, arguments, &gathered) && bind_args(I, &b) && bind_tensors(I, &b)) {
-    if (td_op_apply(I->context, op, b.in, b.in_count, b.args, out) == TD_OK) result = box_outputs(I, op, out);
+    if (td_op_apply(I->context, b.applied, b.in, b.in_count, b.args, out) == TD_OK) result = box_outputs(I, op, out);
     else td_raise_engine(I);
   }
   binding_clear(&b);
