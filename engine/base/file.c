@@ -223,6 +223,11 @@ bool td_file_exists(const char *path) {
   return !stat(path, &status);
 }
 
+bool td_file_is_folder(const char *path) {
+  struct stat status;
+  return !stat(path, &status) && S_ISDIR(status.st_mode);
+}
+
 // ---- saving ----
 
 typedef struct target { // where a save goes, links followed

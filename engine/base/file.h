@@ -19,6 +19,7 @@ typedef struct td_file_part { const void *bytes; size_t size; } td_file_part;
 int td_file_save_parts(td_context *context, const char *path, const td_file_part *parts, int count); // one behind the other, atomic
 int td_file_append(td_context *context, const char *path, const void *bytes, size_t size); // one write, made if absent
 bool td_file_exists(const char *path);
+bool td_file_is_folder(const char *path);
 int td_file_remove(td_context *context, const char *path);      // a file or a link; no folder
 int td_file_make_folder(td_context *context, const char *path); // with those above it; one that is there is no error
 // Calls visit with each name in a folder, without . and ..; stops where it returns a code other than TD_OK, and returns that.

@@ -229,5 +229,6 @@ bool td_tensors_register(td_interpreter *I) {
          td_builtin_define_rows(I, td_check_builtins) &&
          td_builtin_define_rows(I, td_progress_builtins) && td_builtin_define_rows(I, td_optimizer_builtins) &&
          td_builtin_define_rows(I, td_layer_builtins) &&
-         td_builtin_define_rows(I, td_file_builtins) && td_builtin_define_rows(I, td_tensor_file_builtins);
+         td_builtin_define_rows(I, td_file_builtins) && td_builtin_define_rows(I, td_tensor_file_builtins) &&
+         td_builtin_define_rows(I, td_summary_builtins);
 }

@@ -1,9 +1,10 @@
-// Builtins that read and write files of tensors: IDX, .npy, safetensors.
+// Builtins that read and write files of tensors: IDX, .npy, PNG, safetensors.
 #include <string.h>
 
 #include "engine/base/memory.h"
 #include "engine/io/idx.h"
 #include "engine/io/npy.h"
+#include "engine/io/png.h"
 #include "engine/io/safetensors.h"
 #include "repl/language/files.h"
 
@@ -57,6 +58,20 @@ static td_value save_one(td_interpreter *I, td_value *arguments, const char *who
 static td_value builtin_save_npy(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
   return save_one(I, arguments, "save_npy", td_npy_save);
+}
+
+// ---- PNG ----
+
+static td_value builtin_load_png(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  td_tensor *t = NULL;
+  const char *path = td_existing_path(I, arguments[0], "load_png");
+  return path ? boxed(I, td_png_load(I->context, path, &t), &t) : TD_NIL;
+}
+
+static td_value builtin_save_png(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  return save_one(I, arguments, "save_png", td_png_save);
 }
 
 // ---- safetensors ----
@@ -172,6 +187,16 @@ const td_method td_tensor_file_builtins[] = {
      "Saves a tensor as a .npy file, which numpy.load reads.\n\nThe old file or the new one is there at any moment, "
      "whole. "
      "bfloat16 is written as ml_dtypes does: NumPy alone sees its bytes without a type."},
+    {"load_png", "(path)", builtin_load_png,
+     "A picture as a tensor: [H, W] when it is grey, else [H, W, C] with 2 (grey, alpha), 3 (RGB) or 4 (RGBA) "
+     "channels.\n\n"
+     "uint8 from 0 to 255, also of fewer bits; pictures of 16 bits are int32 from 0 to 65535. Palettes become colours "
+     "and "
+     "transparency an alpha channel; gamma and colour profiles are left aside."},
+    {"save_png", "(path, x)", builtin_save_png,
+     "Saves a tensor of shape [H, W] or [H, W, C], C from 1 to 4, as a picture.\n\nuint8 as it is, bools as 0 and 255, "
+     "floats "
+     "from 0 to 1 (cut to that; NaN is 0), int32 and int64 from 0 to 65535 with 16 bits."},
     {"load_safetensors", "(path)", builtin_load_safetensors,
      "The tensors of a .safetensors file, as a dict by name, in the order of the file's header.\n\nThe whole file is "
      "checked "
