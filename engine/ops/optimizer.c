@@ -1,5 +1,5 @@
-// Optimizer steps, fused: every element of a variable and its slots is read and written once. What a rule does is a row of
-// optimizer_rules.c; here it is run over variables, and two of the rules stand as ops that leave their inputs as they are.
+// Optimizer steps, fused: every element of a variable and its slots is read and written once. What a rule does is a row
+// of optimizer_rules.c; here it is run over variables, and two of the rules stand as ops that leave their inputs alone.
 #include "engine/ops/optimizer.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ typedef struct update_work {
   char *variable, *slots[TD_UPDATE_SLOTS];
   const char *gradient;
   double *squares; // of each strip of the variable and of its direction, in turn
-  double along;    // the direction is taken so far
+  double along; // the direction is taken so far
 } update_work;
 
 static void update_range(void *argument, int64_t first, int64_t last) {
@@ -35,11 +35,11 @@ static void update_range(void *argument, int64_t first, int64_t last) {
   loop(last - first, w->variable + offset, slots, w->gradient + offset, w->factors);
 }
 
-#define SQUARES(T)                                            \
-  static double squares_##T(const T *x, int64_t n) {          \
-    double sum = 0;                                           \
+#define SQUARES(T)                                              \
+  static double squares_##T(const T *x, int64_t n) {            \
+    double sum = 0;                                             \
     for (int64_t i = 0; i < n; i++) sum += (double)x[i] * x[i]; \
-    return sum;                                               \
+    return sum;                                                 \
   }
 SQUARES(float)
 SQUARES(double)

@@ -22,7 +22,7 @@ typedef void td_update_loop(int64_t n, void *variable, void *const *slots, const
 typedef struct td_update_rule {
   const char *name;
   uint8_t slots;
-  bool trusts; // LAMB: the loop leaves its direction in slot 2, which is then scaled by the norms of variable and direction
+  bool trusts; // LAMB: the loop leaves its direction in slot 2, which is then scaled by its norm and the variable's
   const char *numbers[TD_UPDATE_NUMBERS + 1]; // their names, ends at NULL
   void (*prepare)(const td_update *update, td_update_factors *factors); // scale, decay and shrink are set already
   td_update_loop *single, *twofold; // float32, float64
@@ -46,8 +46,8 @@ typedef struct td_update_item { // all borrowed
   const td_tensor *gradient;
 } td_update_item;
 
-// Changes all variables and their slots in place, or none where memory lacks. The caller guarantees td_tensor_is_sole of
-// them, one shape and one dtype for a variable and its slots, float32 or float64; a gradient has that shape, any strides
-// and dtype, and shares none of their storage. Errors: memory.
+// Changes all variables and their slots in place, or none where memory lacks. The caller guarantees td_tensor_is_sole
+// of them, one shape and one dtype for a variable and its slots, float32 or float64; a gradient has that shape, any
+// strides and dtype, and shares none of their storage. Errors: memory.
 int td_update_run(td_context *context, const td_update *update, const td_update_item *items, int64_t count);
 #endif

@@ -1,5 +1,5 @@
-// The update rules. A row holds its loop over one variable's elements, in float32 and float64, and how the step's numbers
-// become the loop's factors. Adding a rule is adding its RULE, its prepare and its row.
+// The update rules. A row holds its loop over one variable's elements, in float32 and float64, and how the step's
+// numbers become the loop's factors. Adding a rule is adding its RULE, its prepare and its row.
 #include <math.h>
 #include <string.h>
 
@@ -9,27 +9,28 @@
 
 // In a rule's CODE w is the variable's element, g the gradient's with weight decay in it, a[i], b[i], c[i] the slots'.
 #define FACTOR(T, name) const T name __attribute__((unused)) = (T)f->name;
-#define LOOP(T, name, suffix, CODE)                                                                               \
-  TD_CLONES static void name##_##suffix(int64_t n, void *variable, void *const *slots, const void *gradient,      \
-                                        const td_update_factors *f) {                                             \
-    T *restrict variables = variable;                                                                             \
-    T *restrict a __attribute__((unused)) = slots[0], *restrict b __attribute__((unused)) = slots[1];             \
-    T *restrict c __attribute__((unused)) = slots[2];                                                             \
-    const T *restrict gradients = gradient;                                                                       \
-    FACTOR(T, scale) FACTOR(T, decay) FACTOR(T, shrink) FACTOR(T, rate) FACTOR(T, beta1) FACTOR(T, rest1)         \
-    FACTOR(T, beta2) FACTOR(T, rest2) FACTOR(T, eps) FACTOR(T, root) FACTOR(T, ahead)                             \
-    TD_INDEPENDENT for (int64_t i = 0; i < n; i++) {                                                              \
-      T w = variables[i];                                                                                         \
-      const T g = scale * gradients[i] + decay * w;                                                               \
-      w *= shrink;                                                                                                \
-      CODE;                                                                                                       \
-      variables[i] = w;                                                                                           \
-    }                                                                                                             \
+#define LOOP(T, name, suffix, CODE)                                                                          \
+  TD_CLONES static void name##_##suffix(int64_t n, void *variable, void *const *slots, const void *gradient, \
+                                        const td_update_factors *f) {                                        \
+    T *restrict variables = variable;                                                                        \
+    T *restrict a __attribute__((unused)) = slots[0], *restrict b __attribute__((unused)) = slots[1];        \
+    T *restrict c __attribute__((unused)) = slots[2];                                                        \
+    const T *restrict gradients = gradient;                                                                  \
+    FACTOR(T, scale)                                                                                         \
+    FACTOR(T, decay) FACTOR(T, shrink) FACTOR(T, rate) FACTOR(T, beta1) FACTOR(T, rest1) FACTOR(T, beta2)    \
+        FACTOR(T, rest2) FACTOR(T, eps) FACTOR(T, root) FACTOR(T, ahead)                                     \
+            TD_INDEPENDENT for (int64_t i = 0; i < n; i++) {                                                 \
+      T w = variables[i];                                                                                    \
+      const T g = scale * gradients[i] + decay * w;                                                          \
+      w *= shrink;                                                                                           \
+      CODE;                                                                                                  \
+      variables[i] = w;                                                                                      \
+    }                                                                                                        \
   }
 #define RULE(name, CODE) LOOP(float, name, single, CODE) LOOP(double, name, twofold, CODE)
 #define LOOPS(name) .single = name##_single, .twofold = name##_twofold
-#define ROOT(x) _Generic((x), float: sqrtf, double: sqrt)(x)
-#define SIZE(x) _Generic((x), float: fabsf, double: fabs)(x)
+#define ROOT(x) _Generic((x), float : sqrtf, double : sqrt)(x)
+#define SIZE(x) _Generic((x), float : fabsf, double : fabs)(x)
 #define LARGER(x, y) ((x) >= (y) ? (x) : (y)) // NaN where y is
 
 // ---- gradient descent ----
@@ -72,7 +73,9 @@ static void prepare_adam(const td_update *u, td_update_factors *f) {
   f->rate = u->rate / (1 - pow(f->beta1, (double)u->step));
   f->root = 1 / sqrt(1 - pow(f->beta2, (double)u->step));
 }
-#define MEANS a[i] = beta1 * a[i] + rest1 * g; b[i] = beta2 * b[i] + rest2 * g * g
+#define MEANS                      \
+  a[i] = beta1 * a[i] + rest1 * g; \
+  b[i] = beta2 * b[i] + rest2 * g * g
 RULE(adam, MEANS; w -= rate * a[i] / (ROOT(b[i]) * root + eps))
 static const td_update_rule adam = {
     .name = "adam", .slots = 2, .numbers = {"beta_1", "beta_2", "eps"}, .prepare = prepare_adam, LOOPS(adam)};
@@ -109,7 +112,9 @@ static const td_update_rule nadam = {.name = "nadam",
                                      .prepare = prepare_nadam,
                                      LOOPS(nadam)};
 
-RULE(lion, const __typeof__(w) u = beta1 * a[i] + rest1 * g; w -= u > 0 ? rate : u < 0 ? -rate : u;
+RULE(lion, const __typeof__(w) u = beta1 * a[i] + rest1 * g; w -= u > 0   ? rate
+                                                                  : u < 0 ? -rate
+                                                                          : u;
      a[i] = beta2 * a[i] + rest2 * g)
 static const td_update_rule lion = {
     .name = "lion", .slots = 1, .numbers = {"beta_1", "beta_2", "eps"}, .prepare = prepare_betas, LOOPS(lion)};
@@ -152,18 +157,17 @@ static const td_update_rule adadelta = {
     .name = "adadelta", .slots = 2, .numbers = {"rho", "eps"}, .prepare = prepare_rms, LOOPS(adadelta)};
 
 #define SQUARES a[i] = beta2 * a[i] + rest2 * g * g
-#define CENTRED(mean) SQUARES; mean[i] = beta2 * mean[i] + rest2 * g
+#define CENTRED(mean) \
+  SQUARES;            \
+  mean[i] = beta2 * mean[i] + rest2 * g
 #define SPREAD(mean) (ROOT(a[i] - mean[i] * mean[i]) + eps)
 RULE(rmsprop, SQUARES; w -= rate * g / (ROOT(a[i]) + eps))
 RULE(rmsprop_momentum, SQUARES; b[i] = beta1 * b[i] + g / (ROOT(a[i]) + eps); w -= rate * b[i])
 RULE(rmsprop_centered, CENTRED(b); w -= rate * g / SPREAD(b))
 RULE(rmsprop_centered_momentum, CENTRED(b); c[i] = beta1 * c[i] + g / SPREAD(b); w -= rate * c[i])
-#define RMSPROP(row, count)                       \
-  static const td_update_rule row = {.name = #row, \
-                                     .slots = count, \
-                                     .numbers = {"rho", "eps", "momentum"}, \
-                                     .prepare = prepare_rms, \
-                                     LOOPS(row)};
+#define RMSPROP(row, count)           \
+  static const td_update_rule row = { \
+      .name = #row, .slots = count, .numbers = {"rho", "eps", "momentum"}, .prepare = prepare_rms, LOOPS(row)};
 RMSPROP(rmsprop, 1)
 RMSPROP(rmsprop_momentum, 2)
 RMSPROP(rmsprop_centered, 2)
@@ -183,9 +187,23 @@ static const td_update_rule average = {
 RULE(sum, w += rate * g)
 static const td_update_rule sum = {.name = "sum", .prepare = prepare_sgd, LOOPS(sum)};
 
-static const td_update_rule *const rules[] = {
-    &sgd,     &momentum, &adam,             &amsgrad,          &adamax,                    &nadam,   &lion, &lamb, &adagrad,
-    &adadelta, &rmsprop, &rmsprop_momentum, &rmsprop_centered, &rmsprop_centered_momentum, &average, &sum,  NULL};
+static const td_update_rule *const rules[] = {&sgd,
+                                              &momentum,
+                                              &adam,
+                                              &amsgrad,
+                                              &adamax,
+                                              &nadam,
+                                              &lion,
+                                              &lamb,
+                                              &adagrad,
+                                              &adadelta,
+                                              &rmsprop,
+                                              &rmsprop_momentum,
+                                              &rmsprop_centered,
+                                              &rmsprop_centered_momentum,
+                                              &average,
+                                              &sum,
+                                              NULL};
 
 const td_update_rule *td_update_rule_at(int index) { return rules[index]; }
 

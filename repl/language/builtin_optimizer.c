@@ -7,13 +7,13 @@
 
 typedef struct update_call {
   td_interpreter *interpreter;
-  const char *who;         // the optimizer, for messages
+  const char *who; // the optimizer, for messages
   td_update update;
   td_list *variables, *gradients;
-  td_dict *slots;          // Variable: its slots
-  double initial;          // value of a new slot
-  td_variable **changed;   // those of the Variables that have a gradient
-  td_update_item *items;   // their tensors; a gradient is held
+  td_dict *slots; // Variable: its slots
+  double initial; // value of a new slot
+  td_variable **changed; // those of the Variables that have a gradient
+  td_update_item *items; // their tensors; a gradient is held
   int64_t count;
 } update_call;
 
@@ -278,9 +278,11 @@ const td_method td_optimizer_builtins[] = {
      builtin_apply_update,
      "One step of an update rule on a list of Variables, in place, in one pass over memory: what an optimizer's apply "
      "calls.\n"
-     "rule is \"sgd\", \"momentum\", \"adam\" or another one of the engine; numbers are its own, in its order. slots maps "
+     "rule is \"sgd\", \"momentum\", \"adam\" or another one of the engine; numbers are its own, in its order. slots "
+     "maps "
      "a Variable to\n"
      "the list of its slots; those that lack are made, filled with initial. The gradients are multiplied by scale. "
      "step counts from 1.\n"
-     "A None among the gradients leaves its Variable as it is, so does trainable=False. Returns how many were updated."},
+     "A None among the gradients leaves its Variable as it is, so does trainable=False. Returns how many were "
+     "updated."},
     {NULL, NULL, NULL, NULL}};
