@@ -51,18 +51,14 @@ int td_gather_read_along(const td_call *call, const td_view *x, const td_view *i
 // What happens where elements are written to: each one is the last value, or all of them combined in the order of the
 // indices, the old one first. The same bits on any number of threads.
 enum td_scatter { TD_SCATTER_SET, TD_SCATTER_ADD, TD_SCATTER_MULTIPLY, TD_SCATTER_MAXIMUM, TD_SCATTER_MINIMUM };
-// values: a row-major run for each run, or one for all (step 0: elements from a run to the next). space holds
-// td_scatter_bytes.
-int64_t td_scatter_bytes(const td_pool *pool, int64_t runs, int64_t post_size);
-void td_scatter(td_pool *pool, const td_gather_walk *walk, enum td_scatter mode, uint8_t dtype, char *x,
-                const char *values, int64_t step, void *space);
-// The same along an axis, value by value (step 0: one for all), and what it takes of the workspace.
-int64_t td_scatter_along_bytes(const td_pool *pool, const td_view *index, int axis);
+// Along an axis, value by value (step 0: one for all), and what it takes of the workspace.
+int64_t td_scatter_along_bytes(const td_pool *pool, const td_view *x, const td_view *index, int axis,
+                               enum td_scatter mode);
 int td_scatter_along(const td_call *call, const td_view *x, const td_view *index, int axis, enum td_scatter mode,
                      const char *values, int64_t step, void *space);
 // The whole of it: value, broadcast to the shape that the indices read and cast to x's dtype, is written to x.
 int64_t td_scatter_at_bytes(const td_pool *pool, const td_view *x, const td_view *value, const td_view *index,
-                            int count, const td_arg *axes);
+                            int count, const td_arg *axes, enum td_scatter mode);
 int td_scatter_at(const td_call *call, const td_view *x, const td_view *value, const td_view *index, int count,
                   const td_arg *axes, enum td_scatter mode, void *space);
 #endif

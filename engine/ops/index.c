@@ -104,7 +104,7 @@ static int index_adjoint_kernel(const td_call *call) {
 
 static int64_t index_adjoint_workspace(const td_call *call) {
   return td_scatter_at_bytes(call->context->pool, &call->out[0], &call->in[0], &call->in[1], call->in_count - 1,
-                             &call->args[0]);
+                             &call->args[0], TD_SCATTER_ADD);
 }
 
 static int index_adjoint_vjp(td_rule *rule) {
@@ -181,7 +181,7 @@ static int index_put_kernel(const td_call *call) {
 
 static int64_t index_put_workspace(const td_call *call) {
   return td_scatter_at_bytes(call->context->pool, &call->out[0], &call->in[1], &call->in[2], call->in_count - 2,
-                             &call->args[0]);
+                             &call->args[0], TD_SCATTER_SET);
 }
 
 // Of values that were written to one place only the last is seen: numbers of the writes, put and read again, tell
@@ -251,7 +251,8 @@ int td_index_put_in_place(td_context *context, td_tensor *x, td_tensor *value, t
   }
   int code = td_op_infer(&infer);
   if (code) return code;
-  int64_t bytes = td_scatter_at_bytes(context->pool, &call.in[0], &call.in[1], &call.in[2], count, axes);
+  int64_t bytes =
+      td_scatter_at_bytes(context->pool, &call.in[0], &call.in[1], &call.in[2], count, axes, TD_SCATTER_SET);
   void *space = td_memory_new((size_t)bytes);
   if (!space) return td_error_memory(context, "index_put", bytes);
   code = td_scatter_at(&call, &call.in[0], &call.in[1], &call.in[2], count, axes, TD_SCATTER_SET, space);
@@ -395,7 +396,7 @@ static int index_add_kernel(const td_call *call) {
 static int64_t index_add_workspace(const td_call *call) {
   td_view index = as_line(&call->in[1]);
   td_arg axes = axis_arg(call->args[0].i);
-  return td_scatter_at_bytes(call->context->pool, &call->out[0], &call->in[2], &index, 1, &axes);
+  return td_scatter_at_bytes(call->context->pool, &call->out[0], &call->in[2], &index, 1, &axes, TD_SCATTER_ADD);
 }
 
 static int index_add_vjp(td_rule *rule) {

@@ -202,10 +202,11 @@ static int write_along(const td_call *call, const td_view *out, const td_view *i
 }
 
 static int64_t write_bytes(const td_call *call, const td_view *out, const td_view *index, const td_view *source,
-                           int axis) {
+                           int axis, enum td_scatter mode) {
   td_view values;
   view_written(index, source, &values);
-  return td_space_bytes(td_flat_bytes(&values, out->dtype)) + td_scatter_along_bytes(call->context->pool, index, axis);
+  return td_space_bytes(td_flat_bytes(&values, out->dtype)) +
+         td_scatter_along_bytes(call->context->pool, out, index, axis, mode);
 }
 
 static int gather_adjoint_kernel(const td_call *call) {
@@ -216,7 +217,7 @@ static int gather_adjoint_kernel(const td_call *call) {
 
 static int64_t gather_adjoint_workspace(const td_call *call) {
   const td_view *out = &call->out[0];
-  return write_bytes(call, out, &call->in[1], &call->in[0], wrapped(call->args[0].i, out->rank));
+  return write_bytes(call, out, &call->in[1], &call->in[0], wrapped(call->args[0].i, out->rank), TD_SCATTER_ADD);
 }
 
 static int gather_adjoint_vjp(td_rule *rule) {
@@ -316,7 +317,8 @@ static int scatter_kernel(const td_call *call) {
 static int64_t scatter_workspace(const td_call *call) {
   td_view index;
   scatter_index(call, &index);
-  return write_bytes(call, &call->out[0], &index, &call->in[2], wrapped(call->args[0].i, call->in[0].rank));
+  return write_bytes(call, &call->out[0], &index, &call->in[2], wrapped(call->args[0].i, call->in[0].rank),
+                     mode_of(call->op, call->args));
 }
 
 static td_tensor *scatter_with(td_scope *s, td_tensor *x, td_tensor *index, td_tensor *source, int64_t axis, int mode) {

@@ -3,6 +3,7 @@
 //  2. Along an axis the indices that lie apart on an axis before it never meet: they are dealt out as they lie.
 //  3. Long runs are cut into columns, and each chunk takes its columns of all runs. Many short runs are dealt out by
 //     their place: a stable counting sort puts the runs of a place into one bucket, and chunks own buckets.
+//  4. Sums in float32 are collected in double where a place gets many on average, so that long ones keep their digits.
 #include <string.h>
 
 #include "engine/device/cpu/clones.h"
@@ -10,7 +11,7 @@
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
 
-enum { COLUMNS = 4096, BUCKETS = 64, DEAL = 1 << 14, ALONE = 1 << 15 };
+enum { COLUMNS = 4096, BUCKETS = 64, DEAL = 1 << 14, ALONE = 1 << 15, DEEP = 16 };
 
 // ---- combining ----
 
@@ -88,12 +89,54 @@ static const combiner combiners[][TD_DTYPE_COUNT] = {
     [TD_SCATTER_MINIMUM] = {TD_EACH_DTYPE(ENTRY, minimum, )},
 };
 
+// ---- sums in double ----
+
+static void add_wide(char *at_to, int64_t step, const char *at_from, int64_t n) {
+  double *restrict to = (double *)at_to;
+  const float *restrict from = (const float *)at_from;
+  for (int64_t i = 0; i < n; i++) to[i * step] += (double)from[i];
+}
+
+static void add_each_wide(char *at_to, const int64_t *places, const char *at_from, int64_t step, int64_t n) {
+  double *restrict to = (double *)at_to;
+  const float *restrict from = (const float *)at_from;
+  for (int64_t i = 0; i < n; i++) to[places[i]] += (double)from[i * step];
+}
+
+typedef struct target { // what is written to
+  const combiner *combiner;
+  char *data;
+  int bytes;
+  const td_view *x; // contiguous where data is not its own
+} target;
+
+static bool is_wide(const td_view *x, enum td_scatter mode, int64_t written) {
+  return mode == TD_SCATTER_ADD && x->dtype == TD_FLOAT32 && written / DEEP >= x->size;
+}
+
+static int64_t target_bytes(const td_view *x, enum td_scatter mode, int64_t written) {
+  return is_wide(x, mode, written) ? td_space_bytes(x->size * (int64_t)sizeof(double)) : 0;
+}
+
+static target target_open(const td_view *x, enum td_scatter mode, int64_t written, char **space) {
+  static const combiner wide = {add_wide, add_each_wide};
+  if (!is_wide(x, mode, written))
+    return (target){&combiners[mode][x->dtype], x->data, td_dtype_bytes(x->dtype), x};
+  double *sums = td_space_take(space, x->size * (int64_t)sizeof *sums);
+  for (int64_t i = 0; i < x->size; i++) sums[i] = (double)((const float *)x->data)[i];
+  return (target){&wide, (char *)sums, sizeof *sums, x};
+}
+
+static void target_close(const target *t) {
+  if (t->data == t->x->data) return;
+  for (int64_t i = 0; i < t->x->size; i++) ((float *)t->x->data)[i] = (float)((const double *)t->data)[i];
+}
+
 // ---- runs ----
 
 typedef struct scatter {
   const td_gather_walk *walk;
-  combine *combine;
-  char *x;
+  const target *to;
   const char *values;
   int64_t step;    // elements from a run of values to the next
   int64_t runs, deals;
@@ -122,13 +165,14 @@ static bool run_is_dense(const td_gather_walk *w) {
 
 static void write_run(const scatter *s, int64_t run) {
   const td_gather_walk *w = s->walk;
-  char *to = s->x + base_of(s, run) * w->bytes;
+  char *to = s->to->data + base_of(s, run) * s->to->bytes;
   const char *from = s->values + run * s->step * w->bytes;
   int last = w->post_rank - 1;
   int64_t length = last < 0 ? 1 : w->post_shape[last], step = last < 0 ? 1 : w->post_strides[last];
   for (int64_t done = 0; done < w->post_size; done += length)
-    s->combine(to + (last > 0 ? offset_of(done / length, last, w->post_shape, w->post_strides) * w->bytes : 0), step,
-               from + done * w->bytes, length);
+    s->to->combiner->run(
+        to + (last > 0 ? offset_of(done / length, last, w->post_shape, w->post_strides) * s->to->bytes : 0), step,
+        from + done * w->bytes, length);
 }
 
 static void write_columns(void *argument, int64_t chunk) {
@@ -136,7 +180,8 @@ static void write_columns(void *argument, int64_t chunk) {
   const td_gather_walk *w = s->walk;
   int64_t first = chunk * COLUMNS, n = w->post_size - first < COLUMNS ? w->post_size - first : COLUMNS;
   for (int64_t run = 0; run < s->runs; run++)
-    s->combine(s->x + (base_of(s, run) + first) * w->bytes, 1, s->values + (run * s->step + first) * w->bytes, n);
+    s->to->combiner->run(s->to->data + (base_of(s, run) + first) * s->to->bytes, 1,
+                         s->values + (run * s->step + first) * w->bytes, n);
 }
 
 // ---- buckets ----
@@ -182,14 +227,15 @@ static bool is_dealt(const td_pool *pool, int64_t runs, int64_t post_size) {
   return td_pool_threads(pool) > 1 && runs >= BUCKETS && runs * post_size >= ALONE;
 }
 
-int64_t td_scatter_bytes(const td_pool *pool, int64_t runs, int64_t post_size) {
+static int64_t scatter_bytes(const td_pool *pool, int64_t runs, int64_t post_size) {
   int64_t deals = (runs + DEAL - 1) / DEAL;
   return is_dealt(pool, runs, post_size) ? (runs + deals * BUCKETS) * (int64_t)sizeof(int64_t) : 0;
 }
 
-void td_scatter(td_pool *pool, const td_gather_walk *walk, enum td_scatter mode, uint8_t dtype, char *x,
-                const char *values, int64_t step, void *space) {
-  scatter s = {.walk = walk, .combine = combiners[mode][dtype].run, .x = x, .values = values, .step = step};
+// values: a row-major run for each run, or one for all (step 0: elements from a run to the next).
+static void write_runs(td_pool *pool, const td_gather_walk *walk, const target *to, const char *values, int64_t step,
+                       void *space) {
+  scatter s = {.walk = walk, .to = to, .values = values, .step = step};
   s.runs = walk->post_size ? walk->pre_size * walk->index_count : 0;
   s.deals = (s.runs + DEAL - 1) / DEAL;
   if (run_is_dense(walk) && walk->post_size >= 4 * COLUMNS) {
@@ -221,14 +267,15 @@ static bool is_planned(const td_pool *pool, const td_view *index, int axis) {
   return is_dealt(pool, index->size, 1) && group_along(pool, index, axis) == index->size;
 }
 
-int64_t td_scatter_along_bytes(const td_pool *pool, const td_view *index, int axis) {
-  if (!is_planned(pool, index, axis)) return 0;
-  return td_space_bytes(index->size * (int64_t)sizeof(int64_t)) + td_scatter_bytes(pool, index->size, 1);
+int64_t td_scatter_along_bytes(const td_pool *pool, const td_view *x, const td_view *index, int axis,
+                               enum td_scatter mode) {
+  int64_t bytes = target_bytes(x, mode, index->size);
+  if (!is_planned(pool, index, axis)) return bytes;
+  return bytes + td_space_bytes(index->size * (int64_t)sizeof(int64_t)) + scatter_bytes(pool, index->size, 1);
 }
 
 typedef struct writing {
-  combine_each *combine;
-  char *x;
+  const target *to;
   const char *values;
   int64_t step;
   int bytes;
@@ -236,20 +283,24 @@ typedef struct writing {
 
 static void write_visited(void *owner, const int64_t *places, int64_t first, int64_t n) {
   const writing *w = owner;
-  w->combine(w->x, places, w->values + first * w->step * w->bytes, w->step, n);
+  w->to->combiner->each(w->to->data, places, w->values + first * w->step * w->bytes, w->step, n);
 }
 
 int td_scatter_along(const td_call *call, const td_view *x, const td_view *index, int axis, enum td_scatter mode,
                      const char *values, int64_t step, void *space) {
   td_pool *pool = call->context->pool;
-  if (!is_planned(pool, index, axis)) {
-    writing w = {combiners[mode][x->dtype].each, x->data, values, step, td_dtype_bytes(x->dtype)};
-    return td_gather_visit_along(call, x, index, axis, group_along(pool, index, axis), write_visited, &w);
-  }
-  td_gather_walk walk;
   char *at = space;
-  int code = td_gather_along(call, x, index, axis, td_space_take(&at, index->size * (int64_t)sizeof(int64_t)), &walk);
-  if (!code) td_scatter(pool, &walk, mode, x->dtype, x->data, values, step, at);
+  target to = target_open(x, mode, index->size, &at);
+  int code;
+  if (is_planned(pool, index, axis)) {
+    td_gather_walk walk;
+    code = td_gather_along(call, x, index, axis, td_space_take(&at, index->size * (int64_t)sizeof(int64_t)), &walk);
+    if (!code) write_runs(pool, &walk, &to, values, step, at);
+  } else {
+    writing w = {&to, values, step, td_dtype_bytes(x->dtype)};
+    code = td_gather_visit_along(call, x, index, axis, group_along(pool, index, axis), write_visited, &w);
+  }
+  target_close(&to);
   return code;
 }
 
@@ -275,7 +326,7 @@ static void value_runs(const td_gather_plan *plan, const td_view *x, const td_vi
 }
 
 int64_t td_scatter_at_bytes(const td_pool *pool, const td_view *x, const td_view *value, const td_view *index,
-                            int count, const td_arg *axes) {
+                            int count, const td_arg *axes, enum td_scatter mode) {
   td_view values;
   td_gather_plan plan;
   int64_t step, runs, size = 1;
@@ -285,7 +336,7 @@ int64_t td_scatter_at_bytes(const td_pool *pool, const td_view *x, const td_view
   for (int i = 0; i < plan.pre_count; i++) runs *= x->shape[plan.pre[i]];
   for (int i = 0; i < plan.post_count; i++) size *= x->shape[plan.post[i]];
   return td_space_bytes(td_gather_bytes(index, count)) + td_space_bytes(td_flat_bytes(&values, x->dtype)) +
-         td_scatter_bytes(pool, runs, size);
+         target_bytes(x, mode, runs * size) + scatter_bytes(pool, runs, size);
 }
 
 int td_scatter_at(const td_call *call, const td_view *x, const td_view *value, const td_view *index, int count,
@@ -301,6 +352,8 @@ int td_scatter_at(const td_call *call, const td_view *x, const td_view *value, c
   td_gather_plan_of(index, count, x->rank, axes, &plan);
   value_runs(&plan, x, value, &values, &step);
   const char *flat = td_flat_fill(pool, &values, x->dtype, td_space_take(&at, td_flat_bytes(&values, x->dtype)));
-  td_scatter(pool, &walk, mode, x->dtype, x->data, flat, step, at);
+  target to = target_open(x, mode, walk.pre_size * walk.index_count * walk.post_size, &at);
+  write_runs(pool, &walk, &to, flat, step, at);
+  target_close(&to);
   return TD_OK;
 }

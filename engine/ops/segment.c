@@ -105,9 +105,12 @@ static int combine(const td_call *call, enum td_scatter mode, void *space) {
   return td_scatter_at(call, &call->out[0], &call->in[0], &call->in[1], 1, &first_axis, mode, space);
 }
 
-static int64_t combine_bytes(const td_call *call) {
-  return td_scatter_at_bytes(call->context->pool, &call->out[0], &call->in[0], &call->in[1], 1, &first_axis);
+static int64_t combine_bytes(const td_call *call, enum td_scatter mode) {
+  return td_scatter_at_bytes(call->context->pool, &call->out[0], &call->in[0], &call->in[1], 1, &first_axis, mode);
 }
+
+static int64_t sum_workspace(const td_call *call) { return combine_bytes(call, TD_SCATTER_ADD); }
+static int64_t extreme_workspace(const td_call *call) { return combine_bytes(call, TD_SCATTER_MAXIMUM); }
 
 static void fill_zero(const td_view *out) { memset(out->data, 0, (size_t)(out->size * td_dtype_bytes(out->dtype))); }
 
@@ -144,7 +147,7 @@ static int segment_mean_kernel(const td_call *call) {
 }
 
 static int64_t segment_mean_workspace(const td_call *call) {
-  int64_t numbers = td_flat_bytes(&call->in[1], TD_INT64), bytes = combine_bytes(call);
+  int64_t numbers = td_flat_bytes(&call->in[1], TD_INT64), bytes = sum_workspace(call);
   return td_space_bytes(call->out[0].shape[0] * (int64_t)sizeof(int64_t)) + (bytes > numbers ? bytes : numbers);
 }
 
@@ -229,7 +232,7 @@ static const td_op segment_sum = {
     .flags = TD_LINEAR,
     .infer = segment_infer,
     .kernel = segment_sum_kernel,
-    .workspace = combine_bytes,
+    .workspace = sum_workspace,
     .vjp = segment_sum_vjp,
     .saves = TD_SAVES_IN1,
     .doc = "Sum of the rows of source that have one number in ids" SEGMENT_WORDS
@@ -265,7 +268,7 @@ static const td_op segment_mean = {
       .kind = TD_KIND_INDEX,                                                                                      \
       .infer = segment_infer,                                                                                     \
       .kernel = NAME##_kernel,                                                                                    \
-      .workspace = combine_bytes,                                                                                 \
+      .workspace = extreme_workspace,                                                                             \
       .vjp = segment_extreme_vjp,                                                                                 \
       .saves = TD_SAVES_INPUTS | TD_SAVES_OUTPUT,                                                                 \
       .doc = WORD " of the rows of source that have one number in ids" SEGMENT_WORDS EMPTY                        \
