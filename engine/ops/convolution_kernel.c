@@ -104,16 +104,30 @@ static char *result_at(const task *t, int64_t image, int64_t group, int64_t row)
     else                                                                                                      \
       for (int64_t j = 0; j < count; j++) sum[j] += factor * x[j * step];                                     \
   }                                                                                                           \
-  TD_CLONES static T name##_dot(const T *x, int64_t step, const T *y, int64_t count) {                        \
-    enum { LANES = 16 };                                                                                      \
-    T sums[LANES] = {0}, sum = 0;                                                                             \
-    int64_t j = 0;                                                                                            \
-    if (step == 1)                                                                                            \
-      for (; j + LANES <= count; j += LANES)                                                                  \
-        for (int l = 0; l < LANES; l++) sums[l] += x[j + l] * y[j + l];                                       \
-    for (; j < count; j++) sum += x[j * step] * y[j];                                                         \
-    for (int l = 0; l < LANES; l++) sum += sums[l];                                                           \
-    return sum;                                                                                               \
+  /* of so many products at most in T: long lines keep their digits */                                        \
+  TD_CLONES static double name##_dot(const T *x, int64_t step, const T *y, int64_t count) {                   \
+    enum { LANES = 16, TOGETHER = 32 * LANES };                                                               \
+    double total = 0;                                                                                         \
+    for (int64_t j = 0; j < count;) {                                                                         \
+      int64_t last = least(count, j + TOGETHER);                                                              \
+      T sums[LANES] = {0}, sum = 0;                                                                           \
+      if (step == 1)                                                                                          \
+        for (; j + LANES <= last; j += LANES)                                                                 \
+          for (int l = 0; l < LANES; l++) sums[l] += x[j + l] * y[j + l];                                     \
+      else                                                                                                    \
+        for (; j + LANES <= last; j += LANES)                                                                 \
+          for (int l = 0; l < LANES; l++) sums[l] += x[(j + l) * step] * y[j + l];                            \
+      for (; j < last; j++) sum += x[j * step] * y[j];                                                        \
+      for (int l = 0; l < LANES; l++) sum += sums[l];                                                         \
+      total += (double)sum;                                                                                   \
+    }                                                                                                         \
+    return total;                                                                                             \
+  }                                                                                                           \
+  static void name##_accumulate(double *restrict sum, const T *restrict more, int64_t count) {                \
+    for (int64_t j = 0; j < count; j++) sum[j] += (double)more[j];                                            \
+  }                                                                                                           \
+  static void name##_settle(T *restrict to, const double *restrict sum, int64_t count) {                      \
+    for (int64_t j = 0; j < count; j++) to[j] = (T)sum[j];                                                    \
   }
 PLACING(float, single)
 PLACING(double, twofold)
@@ -372,20 +386,20 @@ static int64_t weight_pieces(const weight_task *t) {
 }
 
 typedef struct weight_room { // bytes
-  int64_t columns, copy, product, blocks;
+  int64_t columns, copy, product, totals, blocks;
 } weight_room;
 
 static weight_room weight_room_of(const weight_task *t) {
   int64_t width = t->b.images * t->b.columns, rows = t->channels * t->c.taps, bytes = td_dtype_bytes(t->c.dtype);
   weight_room room = {aligned(rows * width * bytes), aligned(t->outputs * width * bytes),
-                      aligned(t->outputs * rows * bytes), 0};
+                      aligned(t->outputs * rows * bytes), aligned(t->outputs * rows * (int64_t)sizeof(double)), 0};
   room.blocks = td_gemm_single_bytes(t->c.dtype, t->outputs, rows, width);
   return room;
 }
 
 static int64_t weight_scratch(const weight_task *t) {
   weight_room room = weight_room_of(t);
-  return weight_summed(t) ? 0 : room.columns + room.copy + room.product + room.blocks;
+  return weight_summed(t) ? 0 : room.columns + room.copy + room.product + room.totals + room.blocks;
 }
 
 static int64_t weight_sums(const weight_task *t) { // bytes
@@ -435,7 +449,8 @@ static void add_line(uint8_t dtype, char *sum, const char *more, int64_t count) 
   else twofold_add((double *)sum, (const double *)more, count);
 }
 
-static void weight_block(weight_task *t, const weight_piece *p, int64_t block, char *scratch) {
+// Adds the block's products to the piece's totals, which are double: there may be many blocks.
+static void weight_block(weight_task *t, const weight_piece *p, int64_t block, double *totals, char *scratch) {
   int64_t bytes = td_dtype_bytes(t->c.dtype), rows = p->part.channels * t->c.taps;
   weight_room room = weight_room_of(t);
   td_columns some = t->c;
@@ -449,15 +464,23 @@ static void weight_block(weight_task *t, const weight_piece *p, int64_t block, c
   td_gemm_job job = {.b_transposed = true, .m = t->outputs, .n = rows, .k = part.images * part.count, .b = columns};
   job.ldb = job.k;
   job.a = weight_y(t, &part, copy, &job.lda);
-  job.c = block ? product : p->out;
-  job.ldc = block ? rows : t->rows;
+  job.c = product;
+  job.ldc = rows;
   if (t->plain) {
     job.b = t->c.source + ((part.image * t->c.groups + part.group) * t->c.channels + part.channel) * t->c.plane * bytes;
     job.ldb = t->c.plane;
   } else td_columns_fill(&t->c, &part, columns);
   td_gemm_single(t->c.dtype, &job, product + room.product);
-  for (int64_t row = 0; row < t->outputs && block; row++)
-    add_line(t->c.dtype, p->out + row * t->rows * bytes, product + row * rows * bytes, rows);
+  if (t->c.dtype == TD_FLOAT32) single_accumulate(totals, (const float *)product, t->outputs * rows);
+  else twofold_accumulate(totals, (const double *)product, t->outputs * rows);
+}
+
+static void weight_settle(const weight_task *t, const weight_piece *p, const double *totals) {
+  int64_t rows = p->part.channels * t->c.taps;
+  for (int64_t row = 0; row < t->outputs; row++, totals += rows) {
+    if (t->c.dtype == TD_FLOAT32) single_settle((float *)p->out + row * t->rows, totals, rows);
+    else twofold_settle((double *)p->out + row * t->rows, totals, rows);
+  }
 }
 
 // The number of tap (a, b, m) for one channel of x and one of y, of all images of a piece.
@@ -478,7 +501,7 @@ static void weight_block(weight_task *t, const weight_piece *p, int64_t block, c
         int64_t in_h = h->origin + tap[1] * h->slope + line % h->results * h->step;                            \
         if (in_d < 0 || in_d >= d->source || in_h < 0 || in_h >= h->source) continue;                          \
         const T *from = x + (in_d * h->source + in_h) * w->source + start + low * w->step;                     \
-        sum += (double)name##_dot(from, w->step, y + line * w->results + low, high - low);                     \
+        sum += name##_dot(from, w->step, y + line * w->results + low, high - low);                             \
       }                                                                                                        \
     }                                                                                                          \
     return (T)sum;                                                                                             \
@@ -504,8 +527,11 @@ static void weight_item(void *argument, int64_t item, void *scratch) {
     weight_dots(t, &p);
     return;
   }
-  int64_t count = quotient(p.part.images, t->b.images) * t->b.each;
-  for (int64_t block = 0; block < count; block++) weight_block(t, &p, block, scratch);
+  int64_t count = quotient(p.part.images, t->b.images) * t->b.each, bytes = weight_room_of(t).totals;
+  double *totals = scratch;
+  memset(totals, 0, (size_t)bytes);
+  for (int64_t block = 0; block < count; block++) weight_block(t, &p, block, totals, (char *)scratch + bytes);
+  weight_settle(t, &p, totals);
 }
 
 static void weight_totals(void *argument, int64_t first, int64_t last) {

@@ -94,24 +94,33 @@ typedef struct product { // y[i] = sum over p of matrix(i, p) * x[p]
   char *y;
 } product;
 
+// Sums of at most so many products are of the dtype itself, those of sums are double: long dot products keep their digits.
+enum { ROW_STEPS = 16, COLUMN_STEPS = 32 };
+
 #define VECTOR_KERNELS(type, name)                                                                               \
   typedef type name##_vector __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(type)), may_alias));       \
   enum { name##_lanes = VECTOR_BYTES / sizeof(type), name##_wide = 8 * name##_lanes };                           \
+  typedef double name##_totals __attribute__((vector_size(name##_lanes * sizeof(double))));                      \
                                                                                                                  \
   TD_CLONES static void name##_rows(type *y, int64_t step, const type *matrix, int64_t pitch, const type *x,     \
                                     int64_t count, int64_t k) {                                                  \
+    int64_t whole = k / (4 * name##_lanes) * (4 * name##_lanes);                                                 \
     for (int64_t i = 0; i < count; i++, matrix += pitch) {                                                       \
-      name##_vector sums[4] = {0};                                                                               \
-      int64_t p = 0;                                                                                             \
-      for (; p + 4 * name##_lanes <= k; p += 4 * name##_lanes)                                                   \
-        _Pragma("GCC unroll 4") for (int v = 0; v < 4; v++) sums[v] +=                                           \
-            *(const name##_vector *)(matrix + p + v * name##_lanes) *                                            \
-            *(const name##_vector *)(x + p + v * name##_lanes);                                                  \
-      name##_vector all = (sums[0] + sums[1]) + (sums[2] + sums[3]);                                             \
-      type sum = 0;                                                                                              \
-      for (; p < k; p++) sum += matrix[p] * x[p];                                                                \
-      for (int lane = 0; lane < name##_lanes; lane++) sum += all[lane];                                          \
-      y[i * step] = sum;                                                                                         \
+      name##_totals totals = {0};                                                                                \
+      for (int64_t p = 0; p < whole;) {                                                                          \
+        int64_t last = MIN(whole, p + ROW_STEPS * 4 * name##_lanes);                                             \
+        name##_vector sums[4] = {0};                                                                             \
+        for (; p < last; p += 4 * name##_lanes)                                                                  \
+          _Pragma("GCC unroll 4") for (int v = 0; v < 4; v++) sums[v] +=                                         \
+              *(const name##_vector *)(matrix + p + v * name##_lanes) *                                          \
+              *(const name##_vector *)(x + p + v * name##_lanes);                                                \
+        totals += __builtin_convertvector((sums[0] + sums[1]) + (sums[2] + sums[3]), name##_totals);             \
+      }                                                                                                          \
+      type rest = 0;                                                                                             \
+      for (int64_t p = whole; p < k; p++) rest += matrix[p] * x[p];                                              \
+      double sum = (double)rest;                                                                                 \
+      for (int lane = 0; lane < name##_lanes; lane++) sum += totals[lane];                                       \
+      y[i * step] = (type)sum;                                                                                   \
     }                                                                                                            \
   }                                                                                                              \
                                                                                                                  \
@@ -119,20 +128,29 @@ typedef struct product { // y[i] = sum over p of matrix(i, p) * x[p]
                                        int64_t count, int64_t k) {                                               \
     int64_t i = 0;                                                                                               \
     for (; i + name##_wide <= count; i += name##_wide) {                                                         \
-      name##_vector sums[8] = {0};                                                                               \
-      const type *at = matrix + i;                                                                               \
-      for (int64_t p = 0; p < k; p++, at += pitch)                                                               \
-        _Pragma("GCC unroll 8") for (int v = 0; v < 8; v++) sums[v] +=                                           \
-            x[p] * *(const name##_vector *)(at + v * name##_lanes);                                              \
+      name##_totals totals[8] = {0};                                                                             \
+      for (int64_t p = 0; p < k;) {                                                                              \
+        int64_t last = MIN(k, p + COLUMN_STEPS);                                                                 \
+        name##_vector sums[8] = {0};                                                                             \
+        for (; p < last; p++)                                                                                    \
+          _Pragma("GCC unroll 8") for (int v = 0; v < 8; v++) sums[v] +=                                         \
+              x[p] * *(const name##_vector *)(matrix + p * pitch + i + v * name##_lanes);                        \
+        for (int v = 0; v < 8; v++) totals[v] += __builtin_convertvector(sums[v], name##_totals);                \
+      }                                                                                                          \
       for (int v = 0; v < 8; v++)                                                                                \
-        for (int lane = 0; lane < name##_lanes; lane++) y[(i + v * name##_lanes + lane) * step] = sums[v][lane]; \
+        for (int lane = 0; lane < name##_lanes; lane++)                                                          \
+          y[(i + v * name##_lanes + lane) * step] = (type)totals[v][lane];                                       \
     }                                                                                                            \
     int64_t rest = count - i;                                                                                    \
-    type sums[name##_wide] = {0};                                                                                \
-    const type *at = matrix + i;                                                                                 \
-    for (int64_t p = 0; p < k && rest; p++, at += pitch)                                                         \
-      for (int64_t j = 0; j < rest; j++) sums[j] += x[p] * at[j];                                                \
-    for (int64_t j = 0; j < rest; j++) y[(i + j) * step] = sums[j];                                              \
+    double totals[name##_wide] = {0};                                                                            \
+    for (int64_t p = 0; p < k && rest;) {                                                                        \
+      int64_t last = MIN(k, p + COLUMN_STEPS);                                                                   \
+      type sums[name##_wide] = {0};                                                                              \
+      for (; p < last; p++)                                                                                      \
+        for (int64_t j = 0; j < rest; j++) sums[j] += x[p] * matrix[p * pitch + i + j];                          \
+      for (int64_t j = 0; j < rest; j++) totals[j] += (double)sums[j];                                           \
+    }                                                                                                            \
+    for (int64_t j = 0; j < rest; j++) y[(i + j) * step] = (type)totals[j];                                      \
   }
 VECTOR_KERNELS(float, single)
 VECTOR_KERNELS(double, twofold)
