@@ -139,7 +139,10 @@ static int chunk_infer(td_infer *infer) {
   int64_t chunks = infer->args[0].i, size = code ? 0 : infer->in[0].shape[axis];
   if (code) return code;
   if (chunks <= 0) return td_infer_fail(infer, TD_ERROR_VALUE, "chunks must be positive, not %lld", (long long)chunks);
-  return split_evenly(infer, axis, size, size ? (size - 1) / chunks + 1 : 1);
+  if (size) return split_evenly(infer, axis, size, (size - 1) / chunks + 1);
+  code = check_count(infer, chunks);
+  for (int64_t k = 0; k < chunks && !code; k++) add_part(infer, axis, 0);
+  return code;
 }
 
 PARTS(chunk, 1)
@@ -156,7 +159,7 @@ static const td_op chunk = {
     .view = chunk_view,
     .vjp = chunk_vjp,
     .doc = "x cut along axis into at most chunks parts of one size, the last of which may be smaller: "
-           "split(x, ceil(size / chunks)). A tuple of views.\n"
+           "split(x, ceil(size / chunks)), and just chunks parts of an axis of size 0, as in PyTorch. A tuple of views.\n"
            "Gradient: the parts' cotangents behind each other, zeros for those that were not used.",
     .example = "[part.tolist() for part in chunk(arange(5), 2)]  # [[0, 1, 2], [3, 4]]",
     .samples = TD_SAMPLES{{"5,2", "chunks=2", -2, 2, NULL}, {"2,6", "chunks=4, axis=1", -2, 2, NULL}, TD_SAMPLES_END},

@@ -84,6 +84,7 @@ static const op_case cases[] = {
     {"split", "[1, 2, 3]; i64 [1, 1]", NULL, "!SHAPE: sizes add up to 2, axis 0 has size 3", NULL},
     {"split", "[1, 2, 3]; i64 0", NULL, "!VALUE: size of the parts must be positive, not 0", NULL},
     {"split", "[1, 2, 3]; i64 [-1, 4]", NULL, "!VALUE: size 0 is negative: -1", NULL},
+    {"chunk", "{2, 0}", "chunks=3, axis=1", "{2, 0}; {2, 0}; {2, 0}", NULL},
     {"chunk", "[1, 2, 3]", "chunks=0", "!VALUE: chunks must be positive, not 0", NULL},
     {"unstack", "1", NULL, "!INDEX: axis 0 is out of range for rank 0", NULL},
     {"roll", "[1, 2, 3]", "shift=(1, 2)", "!VALUE: 2 shifts, but no axis is named", NULL},
