@@ -111,42 +111,81 @@ static td_tensor *ramp(uint8_t dtype, int64_t size, double from, double by) {
   return t;
 }
 
-// The entries that work in place give the ops' bits, on one thread and on three.
-START_TEST(updates_in_place_agree_with_ops) {
-  enum { SIZE = 50001 };
-  for (int turn = 0; turn < 2; turn++) {
-    uint8_t dtype = turn ? TD_FLOAT64 : TD_FLOAT32;
-    size_t bytes = (size_t)SIZE * (size_t)td_dtype_bytes(dtype);
-    td_tensor *in[] = {ramp(dtype, SIZE, -1, 1e-4), ramp(dtype, SIZE, 0, 1e-5), ramp(dtype, SIZE, 1, 1e-5),
-                       ramp(TD_FLOAT32, SIZE, 2, -1e-4)};
-    td_tensor *out[TD_OUTPUT_MAX];
-    td_arg adam[] = {{.given = 1, .i = 3},    {.given = 1, .f = .01}, {.given = 1, .f = .9}, {.given = 1, .f = .99},
-                     {.given = 1, .f = 1e-7}, {.given = 1, .f = .1},  {.given = 1, .i = 1}};
-    td_adam settings = {
-        .learning_rate = .01, .beta1 = .9, .beta2 = .99, .eps = 1e-7, .weight_decay = .1, .decoupled = true, .step = 3};
-    ck_assert_int_eq(td_op_apply(context, td_op_find("adam_update"), in, 4, adam, out), TD_OK);
-    ck_assert_int_eq(td_adam_update_in_place(wide, in[0], in[1], in[2], in[3], &settings), TD_OK);
-    for (int i = 0; i < 3; i++) {
-      ck_assert_int_eq(memcmp(out[i]->data, in[i]->data, bytes), 0);
-      td_tensor_unref(out[i]);
+enum { SIZE = 50001 };
+
+typedef struct updated { // a variable, its slots and a gradient
+  td_tensor *variable, *slots[TD_UPDATE_SLOTS], *gradient;
+} updated;
+
+static updated updated_new(uint8_t dtype) {
+  return (updated){ramp(dtype, SIZE, -1, 1e-4),
+                   {ramp(dtype, SIZE, 0, 1e-5), ramp(dtype, SIZE, 1, 1e-5), ramp(dtype, SIZE, 2, 1e-5)},
+                   ramp(TD_FLOAT32, SIZE, 2, -1e-4)};
+}
+
+static void updated_free(updated *u) {
+  td_tensor_unref(u->variable);
+  td_tensor_unref(u->gradient);
+  for (int i = 0; i < TD_UPDATE_SLOTS; i++) td_tensor_unref(u->slots[i]);
+}
+
+static void update(td_context *by, const td_update *rule, const updated *u) {
+  td_update_item item = {u->variable, {u->slots[0], u->slots[1], u->slots[2]}, u->gradient};
+  ck_assert_int_eq(td_update_run(by, rule, &item, 1), TD_OK);
+}
+
+START_TEST(updates_have_the_same_bits_on_any_number_of_threads) {
+  const td_update_rule *rule;
+  for (int i = 0; (rule = td_update_rule_at(i)); i++) {
+    for (int turn = 0; turn < 2; turn++) {
+      uint8_t dtype = turn ? TD_FLOAT64 : TD_FLOAT32;
+      size_t bytes = (size_t)SIZE * (size_t)td_dtype_bytes(dtype);
+      updated one = updated_new(dtype), many = updated_new(dtype);
+      td_update step = {rule, .step = 3, .rate = .01, .numbers = {.9, .99, .125, .25}, .scale = 1, .weight_decay = .1};
+      update(context, &step, &one);
+      update(wide, &step, &many);
+      ck_assert_msg(!memcmp(one.variable->data, many.variable->data, bytes), "%s", rule->name);
+      for (int k = 0; k < rule->slots; k++)
+        ck_assert_msg(!memcmp(one.slots[k]->data, many.slots[k]->data, bytes), "%s, slot %d", rule->name, k);
+      updated_free(&one);
+      updated_free(&many);
     }
-    td_tensor *sgd_in[] = {in[0], in[1], in[3]};
-    td_arg sgd[] = {{.given = 1, .f = .01}, {.given = 1, .f = .9}, {.given = 1, .i = 1}};
-    ck_assert_int_eq(td_op_apply(context, td_op_find("sgd_update"), sgd_in, 3, sgd, out), TD_OK);
-    ck_assert_int_eq(td_sgd_update_in_place(wide, in[0], in[1], in[3], .01, .9, true), TD_OK);
-    for (int i = 0; i < 2; i++) {
-      ck_assert_int_eq(memcmp(out[i]->data, in[i]->data, bytes), 0);
-      td_tensor_unref(out[i]);
-    }
-    double before = td_tensor_get_float(in[0], 7), step = .5 * td_tensor_get_float(in[3], 7);
-    ck_assert_int_eq(td_sgd_update_in_place(wide, in[0], NULL, in[3], .5, 0, false), TD_OK);
-    ck_assert_double_le(fabs(td_tensor_get_float(in[0], 7) - (before - step)), 1e-6);
-    for (int i = 0; i < 4; i++) td_tensor_unref(in[i]);
   }
 }
 END_TEST
 
+START_TEST(adam_in_place_agrees_with_the_op) {
+  updated u = updated_new(TD_FLOAT64);
+  td_tensor *in[] = {u.variable, u.slots[0], u.slots[1], u.gradient}, *out[TD_OUTPUT_MAX];
+  td_arg args[] = {{.given = 1, .i = 3},    {.given = 1, .f = .01}, {.given = 1, .f = .9}, {.given = 1, .f = .99},
+                   {.given = 1, .f = 1e-7}, {.given = 1, .f = .1},  {.given = 1, .i = 1}};
+  ck_assert_int_eq(td_op_apply(context, td_op_find("adam_update"), in, 4, args, out), TD_OK);
+  td_update step = {td_update_rule_find("adam"), 3, .01, {.9, .99, 1e-7}, 1, .1, true};
+  update(wide, &step, &u);
+  for (int k = 0; k < 3; k++) {
+    for (int64_t i = 0; i < SIZE; i++) {
+      double got = td_tensor_get_float(in[k], i), wanted = td_tensor_get_float(out[k], i);
+      ck_assert_msg(fabs(got - wanted) <= 1e-13, "result %d: %.17g, not %.17g", k, got, wanted);
+    }
+    td_tensor_unref(out[k]);
+  }
+  updated_free(&u);
+}
+END_TEST
+
+START_TEST(plain_descent_goes_against_the_gradient) {
+  updated u = updated_new(TD_FLOAT32);
+  double before = td_tensor_get_float(u.variable, 7), by = .5 * td_tensor_get_float(u.gradient, 7);
+  td_update step = {td_update_rule_find("sgd"), .step = 1, .rate = .5, .scale = 1};
+  update(wide, &step, &u);
+  ck_assert_double_le(fabs(td_tensor_get_float(u.variable, 7) - (before - by)), 1e-6);
+  updated_free(&u);
+}
+END_TEST
+
 int main(void) {
-  const TTest *tests[] = {all_labels_ignored_warns, hints_tell_the_remedy, updates_in_place_agree_with_ops};
-  return cases_run("loss", cases, sizeof cases / sizeof *cases, tests, 3);
+  const TTest *tests[] = {all_labels_ignored_warns, hints_tell_the_remedy,
+                          updates_have_the_same_bits_on_any_number_of_threads, adam_in_place_agrees_with_the_op,
+                          plain_descent_goes_against_the_gradient};
+  return cases_run("loss", cases, sizeof cases / sizeof *cases, tests, 5);
 }
