@@ -149,7 +149,7 @@ static const td_op cofactor = {
     .vjp = cofactor_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc = "The cofactors of the elements of square matrices: det(a) inv(a).T, also where a is singular.",
     .samples = TD_SAMPLES{{"3,3", NULL, -2, 2, NULL},
                           {"2,2,2", NULL, -2, 2, NULL},
@@ -193,7 +193,7 @@ static const td_op det = {
     .saves = TD_SAVES_IN0,
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc = "Determinants of square matrices, which are the last two axes. That of a 0 x 0 matrix is 1.\n"
            "Gradient: c times the cofactors, det(a) inv(a).T, also where a is singular; there the second derivative is "
            "an error.",
@@ -216,7 +216,7 @@ static const td_op slogdet = {
     .saves = TD_SAVES_IN0,
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc =
         "Sign and natural logarithm of the absolute value of the determinant, without overflow. Of a singular matrix "
         "they are 0 and -inf.\n"
@@ -262,7 +262,7 @@ static const td_op inv = {
     .saves = TD_SAVES_OUTPUT,
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc =
         "Inverses of square matrices, which are the last two axes. A singular one is an error. solve(a, b) is faster "
         "and more accurate than inv(a) @ b.\n"
@@ -356,7 +356,7 @@ static const td_op solve = {
     .vjp = solve_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_OUTPUT,
     .module = "linalg",
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc =
         "x with a @ x = b, for square matrices a. b is a vector when it has rank 1, or a's shape without the last "
         "axis; else its last two axes are a matrix of right sides. Leading axes broadcast. A singular a is an error.\n"
@@ -474,7 +474,7 @@ static const td_op lu = {
     .saves = TD_SAVES_OUTPUT,
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc =
         "a = p @ l @ u with a permutation p, l lower triangular with ones on the diagonal, u upper triangular; a tuple "
         "(p, l, u). Rows are exchanged for the largest pivot. Works for any shape, and for singular matrices.\n"

@@ -90,7 +90,7 @@ static const td_op pinv = {
     .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc =
         "Pseudo-inverses (Moore and Penrose's) of matrices of any shape and rank. Singular values up to rtol times the "
         "largest count as 0; None is PyTorch's, the longer side times the dtype's epsilon. hermitian is understood and "
@@ -159,7 +159,7 @@ static const td_op matrix_rank = {
     .no_gradient = "integer result",
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc =
         "How many singular values are larger than tol; without tol, than rtol times the largest one, where rtol is the "
         "longer side times the dtype's epsilon when None.",
@@ -294,7 +294,7 @@ static const td_op lstsq = {
     .vjp = lstsq_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_OUTPUT,
     .module = "linalg",
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc =
         "x with the least |a @ x - b|, and of those the one with the least |x|; a tuple (x, residuals, rank, singular "
         "values). The residuals are the sums of squares for each column of b, empty unless a has more rows than "

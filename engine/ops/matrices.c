@@ -42,6 +42,11 @@ static void matrix_of(const td_view *view, int axes, td_matrix *m) {
   }
 }
 
+const char *td_needs_lapack(const td_arg *args) {
+  (void)args;
+  return td_lapack_missing();
+}
+
 static int64_t scratch_of(const td_problem *first, const td_solver *solver) {
   td_problem p = *first;
   p.scratch = NULL;

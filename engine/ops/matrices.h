@@ -55,6 +55,7 @@ void *td_take(td_problem *p, int64_t count,
               int64_t bytes); // 64-byte aligned scratch; meaningless while scratch is NULL
 void td_matrix_load(const td_problem *p, const td_matrix *m, void *columns); // column by column, in p's dtype
 void td_matrix_store(const td_problem *p, const td_matrix *m, const void *columns, int64_t leading); // from such
+const char *td_needs_lapack(const td_arg *args); // .missing of a row that always does
 bool td_all_finite(const td_problem *p, const void *numbers, int64_t count);
 double td_number_at(const td_problem *p, const void *numbers, int64_t index);
 void td_number_put(const td_problem *p, void *numbers, int64_t index, double value);

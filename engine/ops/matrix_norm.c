@@ -212,6 +212,10 @@ static int matrix_norm_vjp(td_rule *rule) {
   return TD_OK;
 }
 
+static const char *matrix_norm_missing(const td_arg *args) {
+  return !args || needs_values(norm_of(&args[ORD])) ? td_lapack_missing() : NULL;
+}
+
 static const td_op matrix_norm = {
     .name = "matrix_norm",
     .params = {TD_MATRIX_PARAM("x"),
@@ -226,7 +230,7 @@ static const td_op matrix_norm = {
     .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = matrix_norm_missing,
     .doc = "Norms of matrices: \"fro\" the root of the sum of squares, \"nuc\" the sum of singular values, 2 and -2 "
            "the largest "
            "and smallest singular value, 1 and -1 the largest and smallest column sum of absolute values, inf and -inf "
@@ -338,7 +342,7 @@ static const td_op cond = {
     .saves = TD_SAVES_IN0,
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc = "Condition numbers: the matrix_norm of order p times that of the inverse. None and 2 are the largest "
            "singular value "
            "over the smallest, -2 the smallest over the largest, for matrices of any shape; the others are for square "

@@ -94,6 +94,10 @@ static int fail_power(const td_call *call, const char *matrix, int info) {
 }
 TD_SOLVER(matrix_power, fail_power, .in_axes = {2}, .out_axes = {2})
 
+static const char *matrix_power_missing(const td_arg *args) { // only inverses need it
+  return !args || args[0].i < 0 ? td_lapack_missing() : NULL;
+}
+
 static int function_infer(td_infer *infer) {
   int code = td_infer_matrix(infer, 0, true);
   infer->out[0] = infer->in[0];
@@ -130,7 +134,7 @@ static const td_op matrix_power = {
     .saves = TD_SAVES_IN0,
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = matrix_power_missing,
     .doc = "The n-th power of square matrices, by repeated squaring; of the inverse for negative n.\n"
            "Gradient: the upper right block of the n-th power of [[a.T, c], [0, a.T]].",
     .example = "matrix_power(tensor([[1., 1.], [0., 1.]]), 5).tolist()  # [[1.0, 5.0], [0.0, 1.0]]",
@@ -236,7 +240,7 @@ static const td_op expm = {
     .saves = TD_SAVES_IN0,
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc = "The exponential of square matrices: the sum of a^k / k!. NaN and infinity are an error.\n"
            "Gradient: the upper right block of expm([[a.T, c], [0, a.T]]).",
     .example = "expm(tensor([[0., 1.], [0., 0.]])).tolist()  # [[1.0, 1.0], [0.0, 1.0]]",

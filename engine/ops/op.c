@@ -267,8 +267,8 @@ static int produce(td_context *context, const td_op *op, td_tensor *const *in, t
   return code;
 }
 
-static int lacks_nothing(td_context *context, const td_op *op) {
-  const char *missing = op->missing ? op->missing() : NULL;
+static int lacks_nothing(td_context *context, const td_op *op, const td_arg *args) {
+  const char *missing = op->missing ? op->missing(args) : NULL;
   return missing ? td_error_set(context, TD_ERROR_STATE, "%s: %s", op->name, missing) : TD_OK;
 }
 
@@ -293,7 +293,7 @@ int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int 
   }
   if (flags & TD_TENSOR_BATCHED) return td_batch_apply(context, op, in, in_count, args, out);
   int code = td_op_infer(&infer);
-  if (!code) code = lacks_nothing(context, op);
+  if (!code) code = lacks_nothing(context, op, args);
   if (!code) code = produce(context, op, in, &infer, out);
   if (code) return code;
   if (op->outputs == TD_MANY && infer.out_count < TD_OUTPUT_MAX) out[infer.out_count] = NULL;

@@ -175,7 +175,9 @@ struct td_op {
   double tolerance;         // relative, float64; 0 means 1e-12
   const char *module;       // also MODULE.name in the language, there without a leading MODULE_ ("linalg": linalg.det,
                             // "random": random.normal for random_normal); NULL: the bare name alone
-  const char *(*missing)(void); // what the op needs and lacks, as text for an error; returns NULL: it can run. NULL: it always can
+  // What the op needs with these arguments (args NULL: with any) and lacks, as text for an error; returns NULL: it can
+  // run. NULL: it always can
+  const char *(*missing)(const td_arg *args);
   uint8_t shown;            // outputs that the builtin gives back, 0: all; the others are there for the rule (a drawn mask)
 };
 

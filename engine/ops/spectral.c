@@ -110,7 +110,7 @@ static const td_op svd = {
     .saves = TD_SAVES_OUTPUT,
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc =
         "a = (u * s) @ vh with orthonormal columns of u, orthonormal rows of vh and the singular values s in "
         "descending "
@@ -175,7 +175,7 @@ static const td_op svdvals = {
     .saves = TD_SAVES_IN0,
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc = "Singular values of matrices in descending order.\nGradient: (u * c) @ vh of the reduced svd.",
     .example = "svdvals(tensor([[0., 2.], [3., 0.]])).tolist()  # [3.0, 2.0]",
     .source = "Giles (2008), 3.2",
@@ -272,7 +272,7 @@ static const td_op eigh = {
     .saves = TD_SAVES_OUTPUT,
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc =
         "Eigenvalues in ascending order and eigenvectors, the columns of v, of symmetric matrices: a @ v = v * w; a "
         "tuple (w, v). Only the triangle that UPLO names is read. Each vector has the sign by which its largest "
@@ -316,7 +316,7 @@ static const td_op eigvalsh = {
     .saves = TD_SAVES_IN0,
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc = "Eigenvalues of symmetric matrices in ascending order. Only the triangle that UPLO names is read.\n"
            "Gradient: (v * c) @ v.T with the eigenvectors v.",
     .example = "eigvalsh(tensor([[2., 1.], [1., 2.]])).tolist()  # [1.0, 3.0]",

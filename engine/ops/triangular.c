@@ -86,7 +86,7 @@ static const td_op solve_triangular = {
     .vjp = solve_triangular_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_OUTPUT,
     .module = "linalg",
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc =
         "x with a @ x = b for triangular a (x @ a = b where left is False, a.T in place of a where transposed). upper "
         "has no default: libraries disagree on it. Only that triangle of a is read, and its diagonal is taken for ones "
@@ -182,7 +182,7 @@ static const td_op cholesky = {
     .saves = TD_SAVES_OUTPUT,
     .module = "linalg",
     .batch = td_batch_axes,
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc = "The lower triangular l with l @ l.T = a, for symmetric positive definite matrices; the upper u with u.T @ "
            "u = a "
            "where upper. Only that triangle of a is read. A matrix that is not positive definite is an error.\n"
@@ -263,7 +263,7 @@ static const td_op cholesky_solve = {
     .vjp = cholesky_solve_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_OUTPUT,
     .module = "linalg",
-    .missing = td_lapack_missing,
+    .missing = td_needs_lapack,
     .doc =
         "x with l @ l.T @ x = b (u.T @ u @ x = b where upper), for l = cholesky(a). b's last two axes are a matrix.\n"
         "Gradient: g = cholesky_solve(c, l) for b; for l the triangle of -(g @ x.T + x @ g.T) @ l.",

@@ -195,7 +195,7 @@ void run_case(const op_case *c) {
   snprintf(what, sizeof what, "%s(%s | %s)", c->op, c->inputs, c->args ? c->args : "");
   ck_assert_msg(op, "%s: no such op", what);
   ck_assert_msg(sample_make(context, op, &sample, SAMPLE_PLAIN, -1, &call, problem), "%s: %s", what, problem);
-  if (op->missing && op->missing()) return; // what it needs isn't on this machine
+  if (op->missing && op->missing(call.args)) return; // what it needs isn't on this machine
   for (const char *text = c->inputs; *text;) call.in[call.in_count++] = read_input(&text);
   context->counter = 0;
   int code = sample_run(context, op, &call, out);

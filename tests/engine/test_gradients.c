@@ -37,7 +37,7 @@ static sample_call made(const td_op *op, int n, enum sample_form form, int dtype
 }
 
 // The n-th, unless this machine lacks what the op needs.
-static bool has_sample(const td_op *op, int n) { return op->samples[n].shapes && !(op->missing && op->missing()); }
+static bool has_sample(const td_op *op, int n) { return op->samples[n].shapes && !(op->missing && op->missing(NULL)); }
 
 static void run(const td_op *op, int n, const sample_call *call, td_tensor **out) {
   context->counter = 0;
@@ -412,7 +412,7 @@ static void check_batch(const td_op *op, int sample, int only) {
 
 START_TEST(batches_agree_with_each_example) {
   const td_op *op = td_op_at(_i);
-  for (int n = 0; op->kind != TD_KIND_RANDOM && op->samples[n].shapes; n++) {
+  for (int n = 0; op->kind != TD_KIND_RANDOM && has_sample(op, n); n++) {
     sample_call call = made(op, n, SAMPLE_PLAIN, -1);
     int count = call.in_count;
     for (int i = 0; i < call.in_count; i++)
