@@ -120,12 +120,23 @@ static td_value builtin_load_text(td_interpreter *I, td_value self, td_value *ar
   return text;
 }
 
+typedef int write_function(td_context *context, const char *path, const void *bytes, size_t size);
+
+static td_value write_text(td_interpreter *I, td_value *arguments, const char *who, write_function *write) {
+  const char *path = td_path_argument(I, arguments[0], who);
+  if (!path || !td_str_argument(I, arguments[1], who, "the text")) return TD_NIL;
+  const td_str *text = td_as_str(arguments[1]);
+  return td_done(I, write(I->context, path, text->data, text->length));
+}
+
 static td_value builtin_save_text(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  const char *path = td_path_argument(I, arguments[0], "save_text");
-  if (!path || !td_str_argument(I, arguments[1], "save_text", "the text")) return TD_NIL;
-  const td_str *text = td_as_str(arguments[1]);
-  return td_done(I, td_file_save(I->context, path, text->data, text->length));
+  return write_text(I, arguments, "save_text", td_file_save);
+}
+
+static td_value builtin_append_text(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  return write_text(I, arguments, "append_text", td_file_append);
 }
 
 const td_method td_file_builtins[] = {
@@ -143,4 +154,6 @@ const td_method td_file_builtins[] = {
      "start is left out."},
     {"save_text", "(path, text)", builtin_save_text,
      "Saves a str as UTF-8. The old file or the new one is there at any moment, whole."},
+    {"append_text", "(path, text)", builtin_append_text,
+     "Puts a str, as UTF-8, behind what the file holds, in one write; makes the file if there is none."},
     {NULL, NULL, NULL, NULL}};
