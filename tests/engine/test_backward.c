@@ -250,6 +250,77 @@ END_TEST
 
 // ---- why ----
 
+static int double_kernel(const td_call *call) {
+  for (int64_t i = 0; i < call->out[0].size; i++)
+    ((double *)call->out[0].data)[i] = 2 * ((const double *)call->in[0].data)[i];
+  return TD_OK;
+}
+
+static int square_kernel(const td_call *call) {
+  for (int64_t i = 0; i < call->out[0].size; i++) {
+    double x = ((const double *)call->in[0].data)[i];
+    ((double *)call->out[0].data)[i] = x * x;
+  }
+  return TD_OK;
+}
+
+static const td_op slope_without_rule = {.name = "slope_without_rule",
+                                         .params = {{.name = "x", .kind = TD_PARAM_TENSOR}},
+                                         .infer = infer_same,
+                                         .kernel = double_kernel,
+                                         .no_gradient = "its rule is not written"};
+
+static int once_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  rule->din[0] = td_multiply(s, rule->cotangent[0], td_scope_apply(s, &slope_without_rule, NULL, 1, rule->in[0]));
+  return TD_OK;
+}
+
+static int frozen_vjp(td_rule *rule) { // a slope that is no op's result: x's part in it is lost
+  td_scope *s = &rule->scope;
+  double slope = 2 * td_tensor_get_float(rule->in[0], 0);
+  rule->din[0] = td_multiply(s, rule->cotangent[0], td_scope_number(s, slope, rule->in[0]));
+  return TD_OK;
+}
+
+static const td_op once = {.name = "once",
+                           .params = {{.name = "x", .kind = TD_PARAM_TENSOR}},
+                           .infer = infer_same,
+                           .kernel = square_kernel,
+                           .vjp = once_vjp,
+                           .saves = TD_SAVES_IN0};
+static const td_op frozen = {.name = "frozen",
+                             .params = {{.name = "x", .kind = TD_PARAM_TENSOR}},
+                             .infer = infer_same,
+                             .kernel = square_kernel,
+                             .vjp = frozen_vjp,
+                             .saves = TD_SAVES_IN0};
+
+static int check(const td_op *op, td_tensor *x, int order, td_text *report) {
+  return td_gradient_check(context, op->name, apply_argument, (void *)op, &x, 1, 1e-5, 1e-6, order, report);
+}
+
+START_TEST(second_order_without_a_rule_raises) {
+  td_tensor *x = keep(td_tensor_from_float(context, 0.5, TD_FLOAT64));
+  td_text report = {0};
+  ck_assert_int_eq(check(&once, x, 1, NULL), TD_OK);
+  ck_assert_int_eq(check(&once, x, 2, &report), TD_ERROR_GRADIENT);
+  ck_assert_ptr_nonnull(strstr(context->error.message, "slope_without_rule"));
+  ck_assert_ptr_nonnull(strstr(context->error.message, "its rule is not written"));
+  td_text_clear(&report);
+}
+END_TEST
+
+START_TEST(second_order_that_is_wrong_is_found_out) {
+  td_tensor *x = keep(td_tensor_from_float(context, 0.5, TD_FLOAT64));
+  td_text report = {0};
+  ck_assert_int_eq(check(&frozen, x, 1, NULL), TD_OK);
+  ck_assert_int_eq(check(&frozen, x, 2, &report), TD_ERROR_GRADIENT);
+  ck_assert_ptr_nonnull(strstr(report.data, "frozen, order 2: in input 0, element 0"));
+  td_text_clear(&report);
+}
+END_TEST
+
 START_TEST(why_names_each_cause) {
   td_variable *fixed = variable(1, "fixed"), *state = variable(1, "state"), *idle = variable(1, "idle");
   fixed->trainable = false;
@@ -412,6 +483,8 @@ int main(void) {
       rule_of_a_wrong_shape_is_found_out,
       interrupt_stops_a_pass,
       gradcheck_tells_right_from_wrong,
+      second_order_without_a_rule_raises,
+      second_order_that_is_wrong_is_found_out,
       why_names_each_cause,
       why_is_answered_after_the_records_were_given_up,
       why_names_the_line_that_overwrote,
