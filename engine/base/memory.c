@@ -51,7 +51,7 @@ typedef struct header {
 
 typedef struct list { // freed blocks of a class; the link is in the block's first bytes
   void *head;
-  int32_t count, limit;
+  int32_t count, limit; // of classes that aren't cut from chunks
 } list;
 
 typedef struct thread_cache {
@@ -95,6 +95,17 @@ static size_t class_size(unsigned class_) {
   if (class_ < FINE_CLASSES) return (class_ + 1) * (size_t)16;
   unsigned exponent = (class_ - FINE_CLASSES) / 4 + 9, quarter = (class_ - FINE_CLASSES) % 4;
   return ((size_t)4 + quarter + 1) << (exponent - 2);
+}
+
+static inline void *list_take(list *l) { // NULL: it is empty
+  void *block = l->head;
+  if (block) l->head = *(void **)block;
+  return block;
+}
+
+static inline void list_put(list *l, void *block) {
+  *(void **)block = l->head;
+  l->head = block;
 }
 
 static inline header *header_of(const void *block) { return (header *)block - 1; }
@@ -315,7 +326,7 @@ static thread_cache *thread_start(void) {
   thread_cache *cache = calloc(1, sizeof *cache);
   if (!cache) return NULL;
   for (unsigned i = 0; CACHED && i < OWN_CLASSES; i++)
-    cache->lists[i].limit = is_cut(i) ? INT32_MAX : (int32_t)(OWN_BYTES / class_size(i));
+    cache->lists[i].limit = (int32_t)(OWN_BYTES / class_size(i));
   pthread_mutex_lock(&shared.lock);
   cache->link = &shared.threads;
   cache->next = shared.threads;
@@ -386,10 +397,8 @@ static __attribute__((noinline)) void *new_slowly(size_t bytes, bool *zero) {
   void *block = NULL;
   if (class_ < OWN_CLASSES) {
     list *l = &cache->lists[class_];
-    if ((block = l->head)) {
-      l->head = *(void **)block;
-      l->count--;
-    }
+    block = list_take(l);
+    if (block && !is_cut(class_)) l->count--;
   } else if (CACHED) {
     block = pool_take(class_);
   }
@@ -411,11 +420,8 @@ void *td_memory_new(size_t bytes) {
   thread_cache *cache = mine;
   if (CACHED &&
       __builtin_expect(cache && bytes <= FINE_MAX && !atomic_load_explicit(&fail_left, memory_order_relaxed), 1)) {
-    list *l = &cache->lists[class_find(bytes)];
-    void *block = l->head;
+    void *block = list_take(&cache->lists[class_find(bytes)]);
     if (__builtin_expect(block != NULL, 1)) {
-      l->head = *(void **)block;
-      l->count--;
       block_mark(cache, block, bytes);
       return block;
     }
@@ -453,13 +459,14 @@ void td_memory_free(void *block) {
   }
   counter_add(&cache->live, -(int64_t)h->size);
   list *l = class_ < OWN_CLASSES ? &cache->lists[class_] : NULL;
-  if (!l || l->count >= l->limit) {
+  if (__builtin_expect(is_cut(class_), 1)) {
+    list_put(l, block);
+  } else if (l && l->count < l->limit) {
+    list_put(l, block);
+    l->count++;
+  } else {
     give_back(block, class_);
-    return;
   }
-  *(void **)block = l->head;
-  l->head = block;
-  l->count++;
 }
 
 void *td_memory_resize(void *block, size_t bytes) {

@@ -161,8 +161,8 @@ static void view_of(td_view *view, const td_tensor *t) {
   view->size = t->size;
   view->dtype = t->dtype;
   view->rank = t->rank;
-  memcpy(view->shape, t->shape, sizeof t->shape); // whole: a copy of fixed size is faster than a loop over few axes
-  memcpy(view->strides, t->strides, sizeof t->strides);
+  td_axes_copy(view->shape, t->shape, t->rank);
+  td_axes_copy(view->strides, t->strides, t->rank);
 }
 
 static void meta_of(td_meta *meta, const td_tensor *t) {
@@ -172,9 +172,10 @@ static void meta_of(td_meta *meta, const td_tensor *t) {
   }
   meta->dtype = t->dtype;
   meta->rank = t->rank;
-  memcpy(meta->shape, t->shape, sizeof t->shape);
+  td_axes_copy(meta->shape, t->shape, t->rank);
 }
 
+enum { HALVES = 1 << TD_FLOAT16 | 1 << TD_BFLOAT16 };
 enum { WORKSPACE_LEAST = 1024 }; // from this size on blocks are aligned to 64 bytes
 
 // Kernels fill fresh outputs, so one that is broken off leaves no trace.
@@ -187,23 +188,23 @@ static int run_breakable(const td_call *call) {
   return td_error_set(context, TD_ERROR_INTERRUPT, "interrupted in %s", call->op->name);
 }
 
-static int run_kernel(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
-                      td_tensor *const *out, int out_count) {
+static int run_kernel(const td_infer *infer, td_tensor *const *in, td_tensor *const *out) {
+  const td_op *op = infer->op;
   td_call call;
-  call.context = context;
+  call.context = infer->context;
   call.op = op;
-  call.args = args;
-  call.in_count = in_count;
-  call.out_count = out_count;
-  for (int i = 0; i < in_count; i++) {
+  call.args = infer->args;
+  call.in_count = infer->in_count;
+  call.out_count = infer->out_count;
+  for (int i = 0; i < call.in_count; i++) {
     if (in[i]) view_of(&call.in[i], in[i]);
     else call.in[i].data = NULL;
   }
-  for (int i = 0; i < out_count; i++) view_of(&call.out[i], out[i]);
+  for (int i = 0; i < call.out_count; i++) view_of(&call.out[i], out[i]);
   if (!op->workspace) return run_breakable(&call);
   int64_t bytes = op->workspace(&call);
   call.workspace = bytes > 0 ? td_memory_new((size_t)bytes < WORKSPACE_LEAST ? WORKSPACE_LEAST : (size_t)bytes) : NULL;
-  if (bytes > 0 && !call.workspace) return td_error_memory(context, op->name, bytes);
+  if (bytes > 0 && !call.workspace) return td_error_memory(call.context, op->name, bytes);
   int code = run_breakable(&call);
   td_memory_free(call.workspace);
   return code;
@@ -214,32 +215,26 @@ static void drop(td_tensor **tensors, int count) {
 }
 
 // Runs the kernel in float32 where an input or an output is a half float.
-static int run_widened(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
-                       td_tensor *const *out, int out_count) {
+static int run_widened(const td_infer *infer, td_tensor *const *in, td_tensor *const *out) {
+  td_context *context = infer->context;
   td_tensor *wide_in[TD_INPUT_MAX] = {0}, *wide_out[TD_OUTPUT_MAX] = {0};
   int ins = 0, outs = 0, code = TD_OK;
-  for (; ins < in_count && !code; ins++) {
+  for (; ins < infer->in_count && !code; ins++) {
     bool half = in[ins] && td_dtype_is_half(in[ins]->dtype);
     wide_in[ins] = half ? widen(context, in[ins]) : td_tensor_ref(in[ins]);
     if (half && !wide_in[ins]) code = context->error.code;
   }
-  for (; outs < out_count && !code; outs++) {
+  for (; outs < infer->out_count && !code; outs++) {
     bool half = td_dtype_is_half(out[outs]->dtype);
     wide_out[outs] = half ? td_tensor_new(context, TD_FLOAT32, out[outs]->rank, out[outs]->shape) : td_tensor_ref(out[outs]);
     if (!wide_out[outs]) code = context->error.code;
   }
-  if (!code) code = run_kernel(context, op, wide_in, in_count, args, wide_out, out_count);
+  if (!code) code = run_kernel(infer, wide_in, wide_out);
   for (int i = 0; i < outs && !code; i++)
     if (wide_out[i] != out[i]) narrow(wide_out[i], out[i]);
   drop(wide_in, ins);
   drop(wide_out, outs);
   return code;
-}
-
-static bool has_half(td_tensor *const *tensors, int count) {
-  for (int i = 0; i < count; i++)
-    if (tensors[i] && td_dtype_is_half(tensors[i]->dtype)) return true;
-  return false;
 }
 
 static int defaults(const td_op *op, td_arg args[TD_PARAM_MAX]) {
@@ -248,20 +243,29 @@ static int defaults(const td_op *op, td_arg args[TD_PARAM_MAX]) {
   return count;
 }
 
-static int produce(td_context *context, const td_op *op, td_tensor *const *in, td_infer *infer, td_tensor **out) {
-  int made = 0, code = TD_OK;
-  for (; made < infer->out_count && !code && op->view; made++) {
-    infer->output = made;
-    out[made] = op->view(context, in[0], infer);
-    if (!out[made]) code = context->error.code;
-  }
-  for (; made < infer->out_count && !code; made++) {
-    out[made] = td_tensor_new(context, infer->out[made].dtype, infer->out[made].rank, infer->out[made].shape);
-    if (!out[made]) code = context->error.code;
+static td_tensor *output_new(const td_op *op, td_infer *infer, int output) {
+  const td_meta *meta = &infer->out[output];
+  if (!op->view) return td_tensor_new(infer->context, meta->dtype, meta->rank, meta->shape);
+  infer->output = output;
+  return op->view(infer->context, infer->tensors[0], infer);
+}
+
+// dtypes: bit d is set where an input has dtype d. flags: of the inputs together.
+static int produce(const td_op *op, td_infer *infer, unsigned dtypes, unsigned flags, td_tensor **out) {
+  int code = TD_OK, made = 0;
+  for (; made < infer->out_count; made++) {
+    td_tensor *t = out[made] = output_new(op, infer, made);
+    if (!t) {
+      code = infer->context->error.code;
+      break;
+    }
+    t->place = infer->context->place;
+    t->flags = flags & TD_TENSOR_FROM_VARIABLE;
+    dtypes |= 1u << t->dtype;
   }
   if (!code && op->kernel) {
-    bool half = !(op->flags & TD_HALF) && (has_half(in, infer->in_count) || has_half(out, infer->out_count));
-    code = (half ? run_widened : run_kernel)(context, op, in, infer->in_count, infer->args, out, infer->out_count);
+    bool widened = dtypes & HALVES && !(op->flags & TD_HALF);
+    code = widened ? run_widened(infer, infer->tensors, out) : run_kernel(infer, infer->tensors, out);
   }
   if (code) drop(out, made);
   return code;
@@ -286,21 +290,19 @@ int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int 
   infer.in_count = in_count;
   infer.tensors = in;
   infer.args = args;
-  unsigned flags = 0;
+  unsigned flags = 0, dtypes = 0;
   for (int i = 0; i < in_count; i++) {
     meta_of(&infer.in[i], in[i]);
-    if (in[i]) flags |= in[i]->flags;
+    if (!in[i]) continue;
+    flags |= in[i]->flags;
+    dtypes |= 1u << in[i]->dtype;
   }
   if (flags & TD_TENSOR_BATCHED) return td_batch_apply(context, op, in, in_count, args, out);
   int code = td_op_infer(&infer);
   if (!code) code = lacks_nothing(context, op, args);
-  if (!code) code = produce(context, op, in, &infer, out);
+  if (!code) code = produce(op, &infer, dtypes, flags, out);
   if (code) return code;
   if (op->outputs == TD_MANY && infer.out_count < TD_OUTPUT_MAX) out[infer.out_count] = NULL;
-  for (int i = 0; i < infer.out_count; i++) {
-    out[i]->place = context->place;
-    out[i]->flags = flags & TD_TENSOR_FROM_VARIABLE;
-  }
   if (context->inspector) context->inspector->ran(context, op, in, in_count, out, infer.out_count);
   if (!context->recorder) return TD_OK;
   code = context->recorder->record(context, op, in, in_count, args, out, infer.out_count);

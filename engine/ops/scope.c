@@ -110,7 +110,7 @@ int td_infer_broadcast(td_infer *infer, int a, int b, td_meta *out) {
   int rank, axis;
   if (td_shape_equal(left->rank, left->shape, right->rank, right->shape)) {
     out->rank = left->rank;
-    memcpy(out->shape, left->shape, sizeof out->shape);
+    td_axes_copy(out->shape, left->shape, left->rank);
     return TD_OK;
   }
   if (td_shape_broadcast(left->rank, left->shape, right->rank, right->shape, &rank, out->shape, &axis)) {

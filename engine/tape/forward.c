@@ -242,7 +242,7 @@ static bool fill(const sweep *w, td_rule *rule, const step *at) {
   for (int i = 0; i < record->in_count; i++) {
     const td_record *parent = record->parents[i];
     uint32_t slot = w->edges[at->edge + (uint32_t)i];
-    rule->in[i] = record->saved[i];
+    rule->in[i] = td_record_saved(record, i);
     rule->in_meta[i].rank = UINT8_MAX;
     if (parent) rule->in_meta[i] = parent->out_meta[record->parent_output[i]];
     else if (rule->in[i]) rule->in_meta[i] = td_tensor_meta(rule->in[i]);

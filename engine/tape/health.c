@@ -14,7 +14,7 @@ static td_tensor *slopes(td_rule *rule, td_record *record) {
   rule->op = record->op;
   rule->args = record->args;
   rule->in_count = rule->out_count = 1;
-  rule->in[0] = record->saved[0];
+  rule->in[0] = td_record_saved(record, 0);
   rule->in_meta[0] = rule->out_meta[0] = record->out_meta[0];
   rule->out[0] = td_rule_output(rule, record, 0);
   rule->cotangent[0] = td_scope_filled(&rule->scope, 1, &record->out_meta[0]);

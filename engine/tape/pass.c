@@ -258,7 +258,7 @@ static int deliver(td_pass *pass, td_rule *rule, int input, uint32_t slot) {
 
 // A saved output as the rule sees it: with its origin again where something may record the rule.
 td_tensor *td_rule_output(td_rule *rule, td_record *record, int output) {
-  td_tensor *saved = record->saved[record->in_count + output];
+  td_tensor *saved = td_record_saved(record, record->in_count + output);
   if (!saved || !rule->scope.context->recorder) return saved;
   td_tensor *t = td_scope_own(&rule->scope, td_tensor_alias(rule->scope.context, saved));
   if (!t) return NULL;
@@ -274,7 +274,7 @@ static void fill(td_pass *pass, td_rule *rule, const td_node *node) {
   rule->in_count = record->in_count;
   rule->out_count = record->out_count;
   for (int i = 0; i < record->in_count; i++) {
-    rule->in[i] = record->saved[i];
+    rule->in[i] = td_record_saved(record, i);
     rule->din[i] = NULL;
     rule->needs[i] = pass->edges[node->edge + (uint32_t)i] != TD_NO_SLOT;
     if (rule->needs[i]) rule->in_meta[i] = record->parents[i]->out_meta[record->parent_output[i]];

@@ -16,7 +16,7 @@ static _Thread_local td_record *released; // worklist of this thread
 static _Thread_local bool releasing;
 
 void td_record_drop_saved(td_record *record) {
-  int count = record->in_count + record->out_count;
+  int count = record->saved ? record->in_count + record->out_count : 0;
   for (int i = 0; i < count; i++) {
     td_tensor *saved = record->saved[i];
     record->saved[i] = NULL;
@@ -65,7 +65,7 @@ void td_record_give_up(td_record *record) {
 }
 
 void td_record_let_go(td_record *record, bool keeps) {
-  if (record->op) {
+  if (record->op && record->origin.refs > 1) { // else release drops it all
     if (keeps) td_record_give_up(record);
     if (--record->holders == 0) drop_parents(record);
   }
@@ -82,7 +82,7 @@ void td_record_spend(td_record *record) {
 
 int64_t td_record_bytes(const td_record *record) {
   int64_t bytes = 0;
-  int count = record->in_count + record->out_count;
+  int count = record->saved ? record->in_count + record->out_count : 0;
   for (int i = 0; i < count; i++) {
     if (!record->saved[i]) continue;
     bool counted = false;
@@ -112,7 +112,7 @@ void td_list_add(td_list *list, td_record *record) { list->at[list->count++] = r
 static void copy_meta(td_meta *meta, const td_tensor *t) {
   meta->dtype = t->dtype;
   meta->rank = t->rank;
-  memcpy(meta->shape, t->shape, sizeof t->shape);
+  td_axes_copy(meta->shape, t->shape, t->rank);
 }
 
 td_leaf *td_leaf_new(td_context *context, const td_tensor *t, uint64_t variable) {
@@ -129,7 +129,6 @@ td_leaf *td_leaf_new(td_context *context, const td_tensor *t, uint64_t variable)
   record->place = t->place;
   record->variable = variable;
   record->out_count = 1;
-  record->saved = &leaf->saved;
   record->out_meta = &leaf->meta;
   copy_meta(&leaf->meta, t);
   return leaf;
@@ -160,32 +159,38 @@ static bool saves_input(unsigned saves, int index) {
   return (saves & TD_SAVES_INPUTS) == TD_SAVES_INPUTS || (index < 8 && (saves >> index & 1));
 }
 
-// One block: the record, then its arrays, the bytes last.
+static unsigned saves_of(const td_op *op) { return op->vjp ? op->saves : TD_SAVES_NONE; }
+
+// One block: the record, then its arrays, the bytes last. Parents, arguments and shapes are the caller's to fill in.
 static td_record *record_new(const td_op *op, int in_count, int out_count, int arg_count, uint64_t tapes) {
   size_t parents = sizeof(td_record), saved = parents + (size_t)in_count * sizeof(td_record *);
-  size_t meta = saved + (size_t)(in_count + out_count) * sizeof(td_tensor *);
-  size_t args = meta + (size_t)out_count * sizeof(td_meta), outputs = args + (size_t)arg_count * sizeof(td_arg);
+  size_t saved_bytes = saves_of(op) ? (size_t)(in_count + out_count) * sizeof(td_tensor *) : 0;
+  size_t meta = saved + saved_bytes, args = meta + (size_t)out_count * sizeof(td_meta);
+  size_t outputs = args + (size_t)arg_count * sizeof(td_arg);
   char *block = td_memory_new(outputs + (size_t)in_count);
   if (!block) return NULL;
-  memset(block, 0, meta);
   td_record *record = (td_record *)block;
-  record->origin.refs = (unsigned)out_count;
+  record->origin.refs = (unsigned)out_count; // field by field: clearing it all at once takes longer
   record->origin.tapes = tapes;
   record->origin.release = record_release;
   record->op = op;
+  record->variable = record->stamp = 0;
   record->in_count = (uint16_t)in_count;
   record->out_count = (uint16_t)out_count;
   record->parents = (td_record **)(block + parents);
-  record->saved = (td_tensor **)(block + saved);
+  record->saved = saved_bytes ? memset(block + saved, 0, saved_bytes) : NULL;
   record->out_meta = (td_meta *)(block + meta);
   record->args = arg_count ? (td_arg *)(block + args) : NULL;
   record->parent_output = (uint8_t *)(block + outputs);
+  record->keepers = record->holders = record->carried = 0;
+  record->loose = record->spent = false;
+  record->region = NULL;
   return record;
 }
 
 // The outputs saved are views without origin: with it, the record would hold itself.
 bool td_record_save(td_context *context, td_record *record, td_tensor *const *in, td_tensor *const *out) {
-  unsigned saves = record->op->vjp ? record->op->saves : 0;
+  unsigned saves = saves_of(record->op);
   if (!saves) return true;
   for (int i = 0; i < record->in_count; i++)
     if (saves_input(saves, i)) record->saved[i] = td_tensor_ref(in[i]);
@@ -197,10 +202,10 @@ bool td_record_save(td_context *context, td_record *record, td_tensor *const *in
 
 static void adopt_parents(td_record *record, td_tensor *const *in, uint64_t mask) {
   for (int i = 0; i < record->in_count; i++) {
-    if (!in[i] || !in[i]->origin || !(in[i]->origin->tapes & mask)) continue;
-    td_origin_ref(in[i]->origin);
-    record->parents[i] = (td_record *)in[i]->origin;
-    record->parent_output[i] = in[i]->output;
+    td_origin *origin = in[i] ? in[i]->origin : NULL;
+    bool tracked = origin && origin->tapes & mask;
+    record->parents[i] = tracked ? (td_record *)td_origin_ref(origin) : NULL;
+    record->parent_output[i] = tracked ? in[i]->output : 0;
   }
 }
 
@@ -281,6 +286,17 @@ static uint64_t seen_by(const td_context *context, td_tensor *const *in, int in_
   return level ? seen : seen | TD_LOOSE_BIT;
 }
 
+// What of the results the record needs, and its place in the lists of its tapes.
+static bool keep_results(td_context *context, td_record *record, td_tensor *const *in, td_tensor **out, uint64_t mask) {
+  td_region *region = ((td_tapes *)context->tapes)->region;
+  for (int i = 0; i < record->out_count; i++) {
+    copy_meta(&record->out_meta[i], out[i]);
+    if (!td_record_own_output(context, &out[i])) return false;
+  }
+  if (region ? td_region_add(context, region, record) != TD_OK : !td_record_save(context, record, in, out)) return false;
+  return enlist(context, record, mask) == TD_OK;
+}
+
 static int record_op(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
                      td_tensor **out, int out_count) {
   td_tapes *tapes = context->tapes;
@@ -299,17 +315,9 @@ static int record_op(td_context *context, const td_op *op, td_tensor *const *in,
   record->place = context->place;
   record->serial = ++tapes->serial;
   for (int i = 0; i < arg_count; i++) record->args[i] = args[i];
-  bool done = true;
-  for (int i = 0; i < out_count && done; i++) {
-    copy_meta(&record->out_meta[i], out[i]);
-    done = td_record_own_output(context, &out[i]);
-  }
   adopt_parents(record, in, mask);
   if (mask & TD_LOOSE_BIT) note_carried(context, record);
-  if (tapes->region) done = done && td_region_add(context, tapes->region, record) == TD_OK;
-  else done = done && td_record_save(context, record, in, out);
-  done = done && enlist(context, record, mask) == TD_OK;
-  if (!done) {
+  if (!keep_results(context, record, in, out, mask)) {
     record_release(&record->origin);
     return context->error.code;
   }

@@ -13,7 +13,6 @@ enum { TD_SLOTS = 63, TD_PLACES_WARNED = 64 };
 typedef struct td_leaf {  // a record without op
   td_record record;
   td_meta meta;
-  td_tensor *saved;       // always NULL: a leaf saves nothing
   td_tensor *grad;        // of a tensor that requires it; owned
   struct td_leaf *next, **link; // in td_tapes.graded while grad has an origin
 } td_leaf;

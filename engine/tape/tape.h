@@ -21,7 +21,8 @@ typedef struct td_record {
   td_arg *args;                 // owned; NULL when the op has none
   struct td_record **parents;   // in_count; counted; NULL: that input was not tracked
   uint8_t *parent_output;       // which output of the parent
-  td_tensor **saved;            // in_count inputs then out_count outputs; NULL where saves does not name them; counted
+  td_tensor **saved;            // in_count inputs then out_count outputs; NULL where saves does not name them; counted.
+                                // NULL: saves names none. Read by td_record_saved
   td_meta *out_meta;            // out_count
   uint8_t keepers;              // tapes, and the no-tape mode, that may still differentiate it; at 0 saved is dropped
   uint8_t holders;              // those that still list it; at 0 parents are dropped too
@@ -37,6 +38,9 @@ typedef struct td_record {
   };
 } td_record;
 
+static inline td_tensor *td_record_saved(const td_record *record, int index) {
+  return record->saved ? record->saved[index] : NULL;
+}
 int64_t td_record_bytes(const td_record *record);         // bytes of the storage that it keeps alive for backward
 
 // Drops the state of tapes: closes open ones, forgets grads that hold their own graph. Before td_context_free.

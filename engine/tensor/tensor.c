@@ -1,6 +1,6 @@
-// Making and dropping tensors, and reading their elements. Small tensors cost two allocations: the tensor, and a storage
-// that holds its bytes inside; larger ones keep their bytes in a block of their own, aligned for vectors. Sizes are
-// checked before anything is allocated.
+// Making and dropping tensors, and reading their elements. A tensor and the storage that it brings along are one block,
+// with the elements inside where they are few; more of them lie in a block of their own, aligned for vectors. The block
+// lives as long as the storage, which views may hold. Sizes are checked before anything is allocated.
 #include "engine/tensor/tensor.h"
 
 #include <math.h>
@@ -9,33 +9,21 @@
 
 #include "engine/base/memory.h"
 
-enum { INSIDE_OFFSET = (sizeof(td_storage) + 15) / 16 * 16, INSIDE_MAX = 512 - INSIDE_OFFSET };
+typedef struct block {
+  td_tensor tensor;
+  td_storage storage;
+  _Alignas(16) char inside[];
+} block;
+
+enum { INSIDE_MAX = 512 - sizeof(block) };
 
 // ---- storage ----
 
-static td_storage *storage_new(int64_t bytes, bool zero) {
-  bool inside = bytes <= INSIDE_MAX;
-  td_storage *s = td_memory_new(inside ? INSIDE_OFFSET + (size_t)bytes : sizeof *s);
-  if (!s) return NULL;
-  atomic_init(&s->refs, 1);
-  s->bytes = bytes;
-  s->release = NULL;
-  s->owner = NULL;
-  if (inside) {
-    s->data = (char *)s + INSIDE_OFFSET;
-    if (zero) memset(s->data, 0, (size_t)bytes);
-    return s;
-  }
-  s->data = zero ? td_memory_new_zero((size_t)bytes) : td_memory_new((size_t)bytes);
-  if (s->data) return s;
-  td_memory_free(s);
-  return NULL;
-}
-
 static void storage_destroy(td_storage *s) {
+  block *whole = (block *)s->first;
   if (s->release) s->release(s);
-  else if (s->data != (char *)s + INSIDE_OFFSET) td_memory_free(s->data);
-  td_memory_free(s);
+  else if (!whole || s->data != whole->inside) td_memory_free(s->data);
+  td_memory_free(whole ? (void *)whole : s);
 }
 
 void td_storage_unref(td_storage *s) {
@@ -55,24 +43,24 @@ static void set_strides(td_tensor *t) { // contiguous, row-major
   }
 }
 
-static td_tensor *tensor_head(td_context *context, uint8_t dtype, int rank, const int64_t *shape, int64_t size) {
-  td_tensor *t = td_memory_new(sizeof *t);
-  if (!t) {
-    td_error_memory(context, "tensor", (int64_t)sizeof *t);
-    return NULL;
-  }
+static void head_start(const td_context *context, td_tensor *t, uint8_t dtype, int rank, const int64_t *shape,
+                       int64_t size) {
   atomic_init(&t->refs, 1); // field by field: clearing the struct at once takes longer than all the rest
   t->dtype = dtype;
   t->rank = (uint8_t)rank;
   t->flags = t->output = 0;
   t->size = size;
-  t->data = NULL;
-  t->storage = NULL;
   t->origin = NULL;
   t->place = context->place;
   memset(t->shape, 0, sizeof t->shape);
   memset(t->strides, 0, sizeof t->strides);
   for (int i = 0; i < rank; i++) t->shape[i] = shape[i];
+}
+
+static td_tensor *head_new(td_context *context, uint8_t dtype, int rank, const int64_t *shape, int64_t size) {
+  td_tensor *t = td_memory_new(sizeof *t);
+  if (t) head_start(context, t, dtype, rank, shape, size);
+  else td_error_memory(context, "tensor", (int64_t)sizeof *t);
   return t;
 }
 
@@ -106,18 +94,39 @@ static bool check_shape(td_context *context, uint8_t dtype, int rank, const int6
   return false;
 }
 
+static block *block_new(int64_t bytes, bool zero) {
+  bool inside = bytes <= INSIDE_MAX;
+  block *b = td_memory_new(sizeof *b + (inside ? (size_t)bytes : 0));
+  if (!b) return NULL;
+  td_storage *s = &b->storage;
+  atomic_init(&s->refs, 1);
+  s->bytes = bytes;
+  s->release = NULL;
+  s->owner = NULL;
+  s->first = &b->tensor;
+  if (inside) {
+    s->data = b->inside;
+    if (zero) memset(s->data, 0, (size_t)bytes);
+    return b;
+  }
+  s->data = zero ? td_memory_new_zero((size_t)bytes) : td_memory_new((size_t)bytes);
+  if (s->data) return b;
+  td_memory_free(b);
+  return NULL;
+}
+
 static td_tensor *tensor_new(td_context *context, uint8_t dtype, int rank, const int64_t *shape, bool zero) {
   int64_t size;
   if (!check_shape(context, dtype, rank, shape, &size)) return NULL;
-  td_tensor *t = tensor_head(context, dtype, rank, shape, size);
-  if (!t) return NULL;
-  t->storage = storage_new(size * td_dtype_bytes(dtype), zero);
-  if (!t->storage) {
+  block *b = block_new(size * td_dtype_bytes(dtype), zero);
+  if (!b) {
     refuse_size(context, dtype, rank, shape, size);
-    td_memory_free(t);
     return NULL;
   }
-  t->data = t->storage->data;
+  td_tensor *t = &b->tensor;
+  head_start(context, t, dtype, rank, shape, size);
+  t->storage = &b->storage;
+  t->data = b->storage.data;
   set_strides(t);
   return t;
 }
@@ -134,7 +143,7 @@ td_tensor *td_tensor_view(td_context *context, td_tensor *base, int rank, const 
                           int64_t offset) {
   int64_t size;
   if (!check_shape(context, base->dtype, rank, shape, &size)) return NULL;
-  td_tensor *t = tensor_head(context, base->dtype, rank, shape, size);
+  td_tensor *t = head_new(context, base->dtype, rank, shape, size);
   if (!t) return NULL;
   for (int i = 0; i < rank; i++) t->strides[i] = strides[i];
   t->flags = base->flags;
@@ -152,7 +161,7 @@ td_tensor *td_tensor_wrap(td_context *context, uint8_t dtype, int rank, const in
                           char *data) {
   int64_t size;
   td_tensor *t = NULL;
-  if (check_shape(context, dtype, rank, shape, &size)) t = tensor_head(context, dtype, rank, shape, size);
+  if (check_shape(context, dtype, rank, shape, &size)) t = head_new(context, dtype, rank, shape, size);
   if (!t) {
     td_storage_unref(storage);
     return NULL;
@@ -174,9 +183,10 @@ td_tensor *td_tensor_contiguous(td_context *context, td_tensor *base) {
 }
 
 void td_tensor_destroy(td_tensor *t) {
+  bool alone = t->storage->first != t; // else it goes with its storage
   td_origin_unref(t->origin);
   td_storage_unref(t->storage);
-  td_memory_free(t);
+  if (alone) td_memory_free(t);
 }
 
 bool td_tensor_is_contiguous(const td_tensor *t) {

@@ -3,6 +3,7 @@
 // and may be 0 or negative. Rank is 0 to TD_RANK_MAX, sizes may be 0.
 #ifndef TD_TENSOR_TENSOR_H
 #define TD_TENSOR_TENSOR_H
+#include <string.h>
 #include "engine/base/context.h"
 #include "engine/base/text.h"
 #include "engine/tensor/dtype.h"
@@ -13,6 +14,7 @@ typedef struct td_storage {
   char *data;
   void (*release)(struct td_storage *); // frees foreign data (a memory map); NULL: data is td_memory's
   void *owner;
+  struct td_tensor *first;              // tensor in whose block it lies, which goes with it; NULL: a block of its own
 } td_storage;
 
 // Where a tensor came from: the head of a tape record. engine/tape extends it; this floor only counts it. Records
@@ -58,6 +60,13 @@ td_tensor *td_tensor_from_int(td_context *context, int64_t value, uint8_t dtype)
 td_tensor *td_tensor_from_float(td_context *context, double value, uint8_t dtype);     // 0-d
 td_tensor *td_tensor_wrap(td_context *context, uint8_t dtype, int rank, const int64_t *shape, td_storage *storage,
                           char *data); // contiguous view of foreign storage; takes over one reference on storage, also on failure
+// Copies the sizes or strides of rank axes between arrays of TD_RANK_MAX. What is behind rank is not to be read: four go
+// at once, since that takes less than a loop, and few tensors have more.
+static inline void td_axes_copy(int64_t *to, const int64_t *from, int rank) {
+  enum { AT_ONCE = 4 };
+  memcpy(to, from, AT_ONCE * sizeof *to);
+  if (rank > AT_ONCE) memcpy(to + AT_ONCE, from + AT_ONCE, (TD_RANK_MAX - AT_ONCE) * sizeof *to);
+}
 // Copies strided elements of bytes each (1, 2, 4 or 8) into out, which is contiguous and apart from data. pool may be NULL.
 void td_elements_copy(td_pool *pool, char *out, const char *data, int bytes, int rank, const int64_t *shape,
                       const int64_t *strides);

@@ -104,7 +104,7 @@ static void add_records(holdings *h, const td_tape *tape) {
   for (int64_t n = 0; n < td_tape_length(tape); n++) {
     const td_record *record = h->record = td_tape_record_at(tape, n);
     for (int k = 0; k < record->in_count + record->out_count; k++)
-      if (record->saved[k]) add_held(h, record->saved[k], k);
+      if (td_record_saved(record, k)) add_held(h, td_record_saved(record, k), k);
     if (record->region && record->region != region) td_region_kept(record->region, add_argument, h);
     region = record->region;
   }
