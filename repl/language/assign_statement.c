@@ -221,13 +221,17 @@ static inline td_value *list_place(td_value list, td_value key) { // NULL: no li
   return (uint64_t)index < (uint64_t)l->count ? &l->items[index] : NULL;
 }
 
+static inline void replace(td_value *place, td_value value) { // takes over value
+  td_value old = *place;
+  *place = value;
+  td_unref(old);
+}
+
 static bool store_item(td_interpreter *I, const td_node *target, td_value container, td_value key,
                        td_value value) { // takes over value
   td_value *place = list_place(container, key);
   if (TD_LIKELY(place != NULL)) {
-    td_value old = *place;
-    *place = value;
-    td_unref(old);
+    replace(place, value);
     return true;
   }
   td_mark(I, target);
@@ -238,11 +242,8 @@ static bool store_item(td_interpreter *I, const td_node *target, td_value contai
 
 static bool is_list_or_dict(td_value v) { return td_is(v, &td_list_type) || td_is(v, &td_dict_type); }
 
-// x[i] = v; a local x is borrowed
-static inline int assign_item(td_interpreter *I, const td_node *n, bool local) {
-  const td_node *target = n->items[0];
-  td_value value = n->b->evaluate(I, n->b);
-  if (TD_UNLIKELY(td_is_nil(value))) return TD_FLOW_ERROR;
+// A local x of x[i] is borrowed. Takes over value.
+static int assign_item(td_interpreter *I, const td_node *target, td_value value, bool local) {
   td_value container = *td_name_place(I, target->a);
   if (!is_list_or_dict(container)) return td_assign(I, target, value) ? TD_FLOW_NEXT : TD_FLOW_ERROR;
   if (!local) td_ref(container);
@@ -255,8 +256,26 @@ static inline int assign_item(td_interpreter *I, const td_node *n, bool local) {
   return ok ? TD_FLOW_NEXT : TD_FLOW_ERROR;
 }
 
-static int execute_assign_item_local(td_interpreter *I, const td_node *n) { return assign_item(I, n, true); }
-static int execute_assign_item_shared(td_interpreter *I, const td_node *n) { return assign_item(I, n, false); }
+static int execute_assign_item_local(td_interpreter *I, const td_node *n) {
+  td_value value = n->b->evaluate(I, n->b);
+  return TD_LIKELY(!td_is_nil(value)) ? assign_item(I, n->items[0], value, true) : TD_FLOW_ERROR;
+}
+
+static int execute_assign_item_shared(td_interpreter *I, const td_node *n) {
+  td_value value = n->b->evaluate(I, n->b);
+  return TD_LIKELY(!td_is_nil(value)) ? assign_item(I, n->items[0], value, false) : TD_FLOW_ERROR;
+}
+
+// The same of a local i: it too is read where it is.
+static int execute_assign_item_locals(td_interpreter *I, const td_node *n) {
+  const td_node *target = n->items[0];
+  td_value value = n->b->evaluate(I, n->b);
+  if (TD_UNLIKELY(td_is_nil(value))) return TD_FLOW_ERROR;
+  td_value *place = list_place(I->slots[target->a->slot], I->slots[target->b->slot]);
+  if (TD_UNLIKELY(!place)) return assign_item(I, target, value, true);
+  replace(place, value);
+  return TD_FLOW_NEXT;
+}
 
 // x[i] op= v, where a number of a list stays a number
 static int execute_augment_item(td_interpreter *I, const td_node *n) {
@@ -382,6 +401,11 @@ static td_execute *augment_choose(const td_node *n) {
   return counts ? execute_count_local : execute_augment_local;
 }
 
+static td_execute *assign_item_choose(const td_node *target) {
+  if (!is_local(target->a)) return execute_assign_item_shared;
+  return is_local(target->b) ? execute_assign_item_locals : execute_assign_item_local;
+}
+
 td_execute *td_assign_choose(const td_node *n) {
   if (n->kind == TD_NODE_AUGMENT) return augment_choose(n);
   if (n->kind == TD_NODE_ANNOTATED) return execute_annotated;
@@ -392,8 +416,7 @@ td_execute *td_assign_choose(const td_node *n) {
     return execute_assign_parallel;
   if (pair_habit(n->b, target)) return execute_assign_pair;
   if (target->kind == TD_NODE_ATTRIBUTE) return execute_assign_attribute;
-  if (target->kind == TD_NODE_INDEX && target->a->kind == TD_NODE_NAME)
-    return is_local(target->a) ? execute_assign_item_local : execute_assign_item_shared;
+  if (target->kind == TD_NODE_INDEX && target->a->kind == TD_NODE_NAME) return assign_item_choose(target);
   if (target->kind != TD_NODE_NAME) return execute_assign;
   if (target->scope == TD_SCOPE_GLOBAL) return execute_assign_global;
   if (target->scope != TD_SCOPE_LOCAL) return execute_assign;

@@ -5,9 +5,12 @@
 #include "repl/language/core.h"
 
 static int execute_block(td_interpreter *I, const td_node *n) {
-  int flow = TD_FLOW_NEXT;
-  for (int32_t i = 0; i < n->count && flow == TD_FLOW_NEXT; i++) flow = n->items[i]->execute(I, n->items[i]);
-  return flow;
+  td_node *const *statement = n->items, *const *end = statement + n->count;
+  for (; statement < end; statement++) {
+    int flow = (*statement)->execute(I, *statement);
+    if (TD_UNLIKELY(flow != TD_FLOW_NEXT)) return flow;
+  }
+  return TD_FLOW_NEXT;
 }
 
 static int execute_expression(td_interpreter *I, const td_node *n) {
@@ -17,10 +20,7 @@ static int execute_expression(td_interpreter *I, const td_node *n) {
   return TD_FLOW_NEXT;
 }
 
-// 0, 1; -1: exception
-static inline int test(td_interpreter *I, const td_node *n) {
-  td_value v = n->evaluate(I, n);
-  if (TD_LIKELY(v.tag == TD_TAG_BOOL)) return (int)v.i;
+static __attribute__((noinline)) int truth_of(td_interpreter *I, const td_node *n, td_value v) { // takes over v
   if (td_is_nil(v)) return -1;
   td_mark(I, n);
   int truth = td_truth(I, v);
@@ -28,13 +28,19 @@ static inline int test(td_interpreter *I, const td_node *n) {
   return truth;
 }
 
+// 0, 1; -1: exception
+static inline int test(td_interpreter *I, const td_node *n) {
+  td_value v = n->evaluate(I, n);
+  return TD_LIKELY(v.tag == TD_TAG_BOOL) ? (int)v.i : truth_of(I, n, v);
+}
+
 static int execute_if(td_interpreter *I, const td_node *n) {
   for (;;) { // an elif is the else branch of the one before
     int truth = test(I, n->a);
     if (truth < 0) return TD_FLOW_ERROR;
-    if (truth) return execute_block(I, n->b);
+    if (truth) return n->b->execute(I, n->b);
     if (!n->c) return TD_FLOW_NEXT;
-    if (n->c->kind != TD_NODE_IF) return execute_block(I, n->c);
+    if (n->c->kind != TD_NODE_IF) return n->c->execute(I, n->c);
     n = n->c;
   }
 }
@@ -117,13 +123,18 @@ int td_each(td_interpreter *I, td_value iterable, td_step *step, void *state) {
   return each_element(I, iterable, step, state);
 }
 
-static inline __attribute__((always_inline)) int for_step(td_interpreter *I, const td_node *n, td_value element) {
-  const td_node *target = n->a;
-  if (TD_LIKELY(target->kind == TD_NODE_NAME && target->scope == TD_SCOPE_LOCAL)) {
-    td_value *slot = &I->slots[target->slot], old = *slot;
+// The slot of a loop's target that is a local name; -1: it is something else.
+static int32_t target_slot(const td_node *n) {
+  return n->a->kind == TD_NODE_NAME && n->a->scope == TD_SCOPE_LOCAL ? n->a->slot : -1;
+}
+
+static inline __attribute__((always_inline)) int for_step(td_interpreter *I, const td_node *n, int32_t target,
+                                                          td_value element) {
+  if (TD_LIKELY(target >= 0)) {
+    td_value *slot = &I->slots[target], old = *slot;
     *slot = element;
     td_unref(old);
-  } else if (!td_assign(I, target, element)) {
+  } else if (!td_assign(I, n->a, element)) {
     return TD_FLOW_ERROR;
   }
   return execute_block(I, n->c);
@@ -131,8 +142,9 @@ static inline __attribute__((always_inline)) int for_step(td_interpreter *I, con
 
 static int for_range(td_interpreter *I, const td_node *n, const td_range *range) {
   int64_t value = range->start, step = range->step;
+  int32_t target = target_slot(n);
   for (int64_t left = range->count; left > 0; left--) {
-    int flow = for_step(I, n, td_int(value));
+    int flow = for_step(I, n, target, td_int(value));
     if (!loop_goes_on(I, &flow)) return flow;
     value = (int64_t)((uint64_t)value + (uint64_t)step);
   }
@@ -140,14 +152,17 @@ static int for_range(td_interpreter *I, const td_node *n, const td_range *range)
 }
 
 static int for_list(td_interpreter *I, const td_node *n, const td_list *list) {
+  int32_t target = target_slot(n);
   for (int64_t k = 0; k < list->count; k++) {
-    int flow = for_step(I, n, td_ref(list->items[k]));
+    int flow = for_step(I, n, target, td_ref(list->items[k]));
     if (!loop_goes_on(I, &flow)) return flow;
   }
   return TD_FLOW_NEXT;
 }
 
-static int for_any_step(td_interpreter *I, void *state, td_value element) { return for_step(I, state, element); }
+static int for_any_step(td_interpreter *I, void *state, td_value element) {
+  return for_step(I, state, target_slot(state), element);
+}
 
 static int execute_for(td_interpreter *I, const td_node *n) {
   td_value iterable = n->b->evaluate(I, n->b);
