@@ -227,17 +227,20 @@ static inline void replace(td_value *place, td_value value) { // takes over valu
   td_unref(old);
 }
 
-static bool store_item(td_interpreter *I, const td_node *target, td_value container, td_value key,
-                       td_value value) { // takes over value
-  td_value *place = list_place(container, key);
-  if (TD_LIKELY(place != NULL)) {
-    replace(place, value);
-    return true;
-  }
+static __attribute__((noinline)) bool store_slowly(td_interpreter *I, const td_node *target, td_value container,
+                                                   td_value key, td_value value) { // takes over value
   td_mark(I, target);
   bool ok = td_set_item(I, container, key, value);
   td_unref(value);
   return ok;
+}
+
+static inline bool store_item(td_interpreter *I, const td_node *target, td_value container, td_value key,
+                              td_value value) { // takes over value
+  td_value *place = list_place(container, key);
+  if (TD_UNLIKELY(!place)) return store_slowly(I, target, container, key, value);
+  replace(place, value);
+  return true;
 }
 
 static bool is_list_or_dict(td_value v) { return td_is(v, &td_list_type) || td_is(v, &td_dict_type); }
@@ -271,10 +274,9 @@ static int execute_assign_item_locals(td_interpreter *I, const td_node *n) {
   const td_node *target = n->items[0];
   td_value value = n->b->evaluate(I, n->b);
   if (TD_UNLIKELY(td_is_nil(value))) return TD_FLOW_ERROR;
-  td_value *place = list_place(I->slots[target->a->slot], I->slots[target->b->slot]);
-  if (TD_UNLIKELY(!place)) return assign_item(I, target, value, true);
-  replace(place, value);
-  return TD_FLOW_NEXT;
+  td_value container = I->slots[target->a->slot], key = I->slots[target->b->slot];
+  if (TD_UNLIKELY(!is_list_or_dict(container) || td_is_nil(key))) return assign_item(I, target, value, true);
+  return TD_LIKELY(store_item(I, target, container, key, value)) ? TD_FLOW_NEXT : TD_FLOW_ERROR;
 }
 
 // x[i] op= v, where a number of a list stays a number
