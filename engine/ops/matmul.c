@@ -25,9 +25,9 @@ static int matmul_mismatch(td_infer *infer, int64_t left, int64_t right) {
   matrix_of(a, true, &a_rows, &a_columns);
   matrix_of(b, false, &b_rows, &b_columns);
   if (b->rank >= 2 && b_columns == a_columns)
-    td_error_hint(infer->context, "a @ b.%s fits", b->rank == 2 ? "T" : "swapaxes(-1, -2)");
+    td_error_hint(infer->context, "a @ b.%s fits", b->rank == 2 ? "T" : "mT");
   else if (a->rank >= 2 && a_rows == b_rows)
-    td_error_hint(infer->context, "a.%s @ b fits", a->rank == 2 ? "T" : "swapaxes(-1, -2)");
+    td_error_hint(infer->context, "a.%s @ b fits", a->rank == 2 ? "T" : "mT");
   else if (a->rank >= 2 && b->rank >= 2 && b_columns == a_rows) td_error_hint(infer->context, "b @ a fits");
   return code;
 }

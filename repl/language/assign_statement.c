@@ -372,21 +372,26 @@ static const char *pair_habit(const td_node *n, const td_node *target) {
   return along ? td_habit(TD_HABIT_PAIR, n->a->name->data) : NULL;
 }
 
+static void warn_of_rows(td_interpreter *I, const td_node *n, const char *habit) {
+  char message[200];
+  snprintf(message, sizeof message, "%s gives the values alone, and their rows are unpacked here: %s",
+           n->b->a->name->data, habit);
+  td_mark(I, n->b);
+  td_warn(I, message);
+  ((td_node *)n)->execute = execute_assign; // once for each place
+}
+
 static int execute_assign_pair(td_interpreter *I, const td_node *n) {
   const td_node *target = n->items[0];
   td_value value = n->b->evaluate(I, n->b);
   if (td_is_nil(value)) return TD_FLOW_ERROR;
   const td_tensor *t = td_is(value, &td_tensor_type) ? td_unbox_tensor(value) : NULL;
-  const char *name = n->b->a->name->data, *habit = pair_habit(n->b, target);
-  char message[200];
-  snprintf(message, sizeof message, "%s gives the values alone, and their rows are unpacked here: %s", name, habit);
-  if (t && t->rank > 0 && t->shape[0] == 2) {
-    td_mark(I, n->b);
-    td_warn(I, message);
-    ((td_node *)n)->execute = execute_assign; // once for each place
-  }
+  const char *habit = pair_habit(n->b, target);
+  bool is_tensor = t != NULL;
+  if (t && t->rank > 0 && t->shape[0] == 2) warn_of_rows(I, n, habit);
   if (td_assign(I, target, value)) return TD_FLOW_NEXT;
-  if (t && td_raised_is(I, TD_CLASS_EXCEPTION)) td_raise_hint(I, "%s gives the values alone: %s", name, habit);
+  if (is_tensor && td_raised_is(I, TD_CLASS_EXCEPTION))
+    td_raise_hint(I, "%s gives the values alone: %s", n->b->a->name->data, habit);
   return TD_FLOW_ERROR;
 }
 

@@ -222,6 +222,16 @@ static void name_within(const td_frame *frame, td_operand *operand) {
   memcpy(operand->name, name, sizeof name);
 }
 
+// PyTorch's users mean the last two axes.
+static void explain_transposed(td_report *report) {
+  for (int i = 0; i < report->operand_count; i++) {
+    size_t length = strlen(report->expressions[i]);
+    int rank = report->operands[i].rank;
+    if (rank > 2 && length > 2 && strcmp(report->expressions[i] + length - 2, ".T") == 0)
+      snprintf(report->hint, sizeof report->hint, "with %d axes .T reverses all of them; .mT swaps the last two", rank);
+  }
+}
+
 void td_report_name_operands(td_interpreter *I, td_report *report) {
   report->engine = true;
   const td_node *node = I->frame ? I->frame->call : NULL;
@@ -234,6 +244,7 @@ void td_report_name_operands(td_interpreter *I, td_report *report) {
     if (script) copy_source(script, argument, report->expressions[i], sizeof report->expressions[i]);
     else if (own != I->frame && operand->name[0]) name_within(I->frame, operand);
   }
+  explain_transposed(report);
 }
 
 void td_report_name_compared(td_interpreter *I, const td_node *compare) {
