@@ -188,10 +188,10 @@ static bool gather(walk *w, const char *path, td_value part) {
   return done;
 }
 
-static td_value trained_variables(td_interpreter *I, td_value self, td_value *arguments) {
+static td_value gather_variables(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
   walk w = {.interpreter = I, .part = gather};
-  if (!walk_begin(&w, "trained_variables", arguments)) return TD_NIL;
+  if (!walk_begin(&w, "gather_variables", arguments)) return TD_NIL;
   w.seen = td_dict_new(I);
   return walk_end(&w, w.seen && gather(&w, "", arguments[0]));
 }
@@ -209,7 +209,7 @@ static td_value session_value(td_interpreter *I, td_value self, td_value *argume
 }
 
 const td_method td_layer_builtins[] = {
-    {"trained_variables", "(layer, cls, /)", trained_variables,
+    {"gather_variables", "(layer, cls, /)", gather_variables,
      "The trainable Variables of a layer and of the layers (instances of cls) inside it, each once; frozen layers are "
      "left out."},
     {"session_value", "(name, /)", session_value,
