@@ -16,6 +16,14 @@ def simple(**functions):
     OPS.update(functions)
 
 
+def slope_along(f, a, c):
+    return torch.autograd.functional.jvp(f, a, c, create_graph=True)[1]
+
+
+def triangle_alone(a):
+    return a[..., :0], torch.linalg.qr(a, "r")[1]
+
+
 simple(
     det=torch.linalg.det,
     cofactor=lambda a: torch.linalg.det(a)[..., None, None] * torch.linalg.inv(a).mT,
@@ -25,7 +33,8 @@ simple(
     lu=torch.linalg.lu,
     cholesky=lambda a, upper=False: torch.linalg.cholesky(a, upper=upper),
     cholesky_solve=lambda b, l, upper=False: torch.cholesky_solve(b, l.triu() if upper else l.tril(), upper=upper),
-    qr=lambda a, mode="reduced": torch.linalg.qr(a, mode),
+    qr=lambda a, mode="reduced": triangle_alone(a.float()) if mode == "r" else torch.linalg.qr(a, mode),
+    cofactor_slope=lambda a, c: slope_along(OPS["cofactor"], a, c),
     svdvals=torch.linalg.svdvals,
     eigvalsh=lambda a, UPLO="L": torch.linalg.eigvalsh((a + a.mT) / 2, UPLO),
 )
