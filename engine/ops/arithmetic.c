@@ -205,7 +205,7 @@ static int divide_vjp(td_rule *rule) {
 
 static const td_op divide_op = {
   .name = "divide",
-  .alias = TD_ALIAS("div", "true_divide"),
+  .alias = TD_ALIAS("true_divide"),
   .params = { TD_XY },
   .kind = TD_KIND_ELEMENTWISE,
   .method = true,
@@ -268,6 +268,53 @@ static td_tensor *floor_divide(td_scope *s, td_tensor *a, td_tensor *b) {
   return td_scope_apply(s, &floor_divide_op, NULL, 2, a, b);
 }
 
+// ---- div: divide, or a quotient that is rounded ----
+
+// The smallest integer divided by -1 wraps to itself.
+TD_EACH_FLOAT(TD_LOOP2, cut_divide, T, TRUNC(x / y))
+TD_EACH_SIGNED(TD_LOOP2, cut_divide, T, FLOOR_DIVIDE((T)(x - FMOD(x, y)), y))
+TD_MAP_TABLE(TD_EACH_NUMBER, cut_divide, 2, COMMON)
+
+enum { CUT = 1, FLOORED = 2 }; // of rounding_modes, from 1
+static const char *const rounding_modes[] = {"trunc", "floor", NULL};
+static int rounding_of(const td_arg *args) { return args[0].given ? (int)args[0].i + 1 : 0; }
+
+static int div_infer(td_infer *infer) {
+  return rounding_of(infer->args) ? td_map_number(infer) : td_map_floating(infer);
+}
+
+static int div_kernel(const td_call *call) {
+  int rounding = rounding_of(call->args);
+  if (!rounding) return divide_kernel(call);
+  return run_division(call, rounding == CUT ? &cut_divide_map : &floor_divide_map);
+}
+
+static int div_vjp(td_rule *rule) { return rounding_of(rule->args) ? flat_vjp(rule) : divide_vjp(rule); }
+
+static const td_op div_op = {
+  .name = "div",
+  .params = { TD_XY, { .name = "rounding_mode", .kind = TD_PARAM_CHOICE, .choices = rounding_modes, .keyword = true } },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = div_infer,
+  .kernel = div_kernel,
+  .expression = divide_text,
+  .vjp = div_vjp,
+  .saves = TD_SAVES_IN1 | TD_SAVES_OUTPUT,
+  .doc = "divide(x, y); with rounding_mode \"floor\" floor_divide(x, y), with \"trunc\" rounded toward 0 as in C.\n"
+         "Gradient: that of divide; 0 for the rounded ones. Integers stay integers when rounded; y = 0 is an error then.",
+  .example = "div(tensor([-7, 7]), 2, rounding_mode=\"trunc\").tolist()  # [-3, 3]",
+  .samples = TD_SAMPLES{
+    { .shapes = "3,4; 3,4", .low = 0.3, .high = 2 },
+    { .shapes = "3,4; 4", .args = "rounding_mode=\"floor\"", .low = -2, .high = -0.3 },
+    { .shapes = "3,4; -", .args = "rounding_mode=\"trunc\"", .low = 0.3, .high = 2 },
+    { .shapes = "0,3; 3", .args = "rounding_mode=\"trunc\"", .low = 0.3, .high = 2 },
+    TD_SAMPLES_END,
+  },
+};
+
+// ---- remainders ----
+
 TD_MAP2(TD_EACH_NUMBER, remainder, COMMON, T, REMAINDER(x, y))
 
 static int remainder_kernel(const td_call *call) { return run_division(call, &remainder_map); }
@@ -300,6 +347,10 @@ static const td_op remainder_op = {
     TD_SAMPLES_END,
   },
 };
+
+td_tensor *td_remainder(td_scope *s, td_tensor *a, td_tensor *b) {
+  return td_scope_apply(s, &remainder_op, NULL, 2, a, b);
+}
 
 TD_MAP2(TD_EACH_NUMBER, fmod, COMMON, T, FMOD(x, y))
 
@@ -482,6 +533,6 @@ static const td_op abs_op = {
 td_tensor *td_abs(td_scope *s, td_tensor *x) { return td_scope_apply(s, &abs_op, NULL, 1, x); }
 
 const td_op *const td_family_arithmetic[] = {
-  &add_op, &subtract_op, &multiply_op, &divide_op, &floor_divide_op, &remainder_op, &fmod_op, &lerp_op, &negative_op,
+  &add_op, &subtract_op, &multiply_op, &divide_op, &floor_divide_op, &div_op, &remainder_op, &fmod_op, &lerp_op, &negative_op,
   &sign_op, &abs_op, &chain_op, &chain_quotient_op, &abs_gradient_op, NULL,
 };

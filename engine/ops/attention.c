@@ -476,8 +476,6 @@ static int broadcast_heads(td_infer *infer, td_meta *heads) {
 static int check_mask(td_infer *infer, const td_meta *m, const td_meta *heads) {
   const td_meta *q = &infer->in[0], *k = &infer->in[1];
   td_meta whole = *heads;
-  int rank, axis;
-  int64_t shape[TD_RANK_MAX];
   if (!given(m)) return TD_OK;
   if (m->dtype != TD_BOOL && !td_dtype_is_float(m->dtype)) {
     int code = td_infer_fail(infer, TD_ERROR_DTYPE, "mask must be bool (True takes part) or floating (added), not %s",
@@ -487,16 +485,7 @@ static int check_mask(td_infer *infer, const td_meta *m, const td_meta *heads) {
   }
   whole.shape[whole.rank++] = q->shape[q->rank - 2];
   whole.shape[whole.rank++] = k->shape[k->rank - 2];
-  if (td_shape_broadcast(whole.rank, whole.shape, m->rank, m->shape, &rank, shape, &axis) &&
-      td_shape_equal(rank, shape, whole.rank, whole.shape))
-    return TD_OK;
-  td_text text = {0};
-  td_shape_print(&text, m->rank, m->shape);
-  td_text_add(&text, " doesn't broadcast to ");
-  td_shape_print(&text, whole.rank, whole.shape);
-  int code = td_infer_fail(infer, TD_ERROR_SHAPE, "mask %s", text.data ? text.data : "");
-  td_text_clear(&text);
-  return code;
+  return td_infer_fits(infer, "mask", m, &whole);
 }
 
 static int check_scale(td_infer *infer) {
@@ -720,7 +709,7 @@ static int adjoint_vjp(td_rule *rule) {
     .name = "scale", .kind = TD_PARAM_FLOAT                                      \
   }
 #define MASK_PARAM \
-  { .name = "mask", .kind = TD_PARAM_TENSOR_OPTIONAL }
+  { .name = "mask", .kind = TD_PARAM_TENSOR_OPTIONAL, .alias = TD_ALIAS("attn_mask") }
 
 static const td_op adjoint_op = {
     .name = "attention_adjoint",

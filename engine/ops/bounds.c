@@ -107,6 +107,7 @@ static const td_op maximum_op = {
 };
 
 td_tensor *td_maximum(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_apply(s, &maximum_op, NULL, 2, a, b); }
+td_tensor *td_minimum(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_apply(s, &minimum_op, NULL, 2, a, b); }
 
 // ---- the same beside NaN ----
 

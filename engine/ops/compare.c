@@ -238,7 +238,9 @@ static const td_op where_op = {
   .expression = where_text,
   .vjp = where_vjp,
   .saves = TD_SAVES_IN0,
-  .doc = "x where the condition is true, that is not 0, and y elsewhere.\n"
+  .lone = &td_nonzero_tuple_op,
+  .doc = "x where the condition is true, that is not 0, and y elsewhere. where(condition) alone gives the positions of "
+         "what is true, as NumPy does: a tuple of int64 tensors, one for each axis.\n"
          "Gradient: the cotangent for the side that was taken, 0 for the other, which never leaks NaN.\n"
          "The condition has none.",
   .example = "where(tensor([True, False]), tensor([1., 2.]), 0).tolist()  # [1.0, 0.0]",

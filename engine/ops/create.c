@@ -53,7 +53,10 @@ static int full_kernel(const td_call *call) {
   uint8_t from = value->count ? TD_FLOAT64 : TD_INT64;
   bool fits = value->count || td_dtype_category(out->dtype) != 1 || holds(out->dtype, value->i);
   fits &= td_cast_run(out->data, out->dtype, value->count ? (const void *)&value->f : &value->i, from, 0, out->size, false);
-  return fits ? TD_OK : hold_fail(call, number_of(value));
+  if (fits) return TD_OK;
+  if (value->count) return hold_fail(call, value->f);
+  return td_error_set(call->context, TD_ERROR_VALUE, "%s: %s can't hold %lld", call->op->name,
+                      td_dtype_name(out->dtype), (long long)value->i);
 }
 
 static const td_op full = {

@@ -80,6 +80,7 @@ td_tensor *td_subtract(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_multiply(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_divide(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_negative(td_scope *s, td_tensor *a);
+td_tensor *td_remainder(td_scope *s, td_tensor *a, td_tensor *b); // with b's sign
 td_tensor *td_abs(td_scope *s, td_tensor *x);
 td_tensor *td_chain(td_scope *s, td_tensor *cotangent, td_tensor *derivative);
 td_tensor *td_chain_quotient(td_scope *s, td_tensor *cotangent, td_tensor *divisor); // the same of cotangent / divisor
@@ -89,6 +90,7 @@ td_tensor *td_square(td_scope *s, td_tensor *x);
 td_tensor *td_hypot(td_scope *s, td_tensor *a, td_tensor *b);
 // bounds.c
 td_tensor *td_maximum(td_scope *s, td_tensor *a, td_tensor *b);
+td_tensor *td_minimum(td_scope *s, td_tensor *a, td_tensor *b);
 // rounding.c
 td_tensor *td_round(td_scope *s, td_tensor *x); // to whole numbers
 // compare.c: bool results, and where(condition, a, b)
@@ -113,6 +115,8 @@ td_tensor *td_largest(td_scope *s, td_tensor *x, const td_arg *axes); // max wit
 td_tensor *td_sum_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape); // undoes broadcasting; x itself when equal
 // statistics.c
 td_tensor *td_logsumexp(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims);
+// search.c: what where(condition) alone means
+extern const td_op td_nonzero_tuple_op;
 // scatter.c
 td_tensor *td_take_along_axis(td_scope *s, td_tensor *x, td_tensor *index, int64_t axis);
 // matmul.c

@@ -1,5 +1,7 @@
 // What floating numbers are made of: their signs, neighbours, steps, and what stands for NaN and the infinities.
 #include <float.h>
+#include <math.h>
+
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
@@ -133,6 +135,109 @@ static const td_op heaviside_op = {
   .samples = pair_samples,
 };
 
+// ---- ldexp, frexp ----
+
+static double scaled_by_two(double x, double n) { // at once, so that it neither over- nor underflows on the way
+  return n == rint(n) && fabs(n) < 1e5 ? ldexp(x, (int)n) : x * exp2(n);
+}
+
+static int32_t exponent_of(double x) {
+  int exponent = 0;
+  if (isfinite(x)) (void)frexp(x, &exponent);
+  return exponent;
+}
+
+static double mantissa_of(double x) {
+  int exponent;
+  return frexp(x, &exponent);
+}
+
+TD_MAP2(TD_EACH_FLOAT, ldexp, FLOATING, T, scaled_by_two(x, y))
+TD_KERNEL(ldexp)
+static const td_op ldexp_op;
+
+static td_tensor *ldexp_by(td_scope *s, td_tensor *x, td_tensor *n) {
+  return td_scope_apply(s, &ldexp_op, NULL, 2, x, n);
+}
+
+static int ldexp_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *c = rule->cotangent[0];
+  if (rule->needs[0]) rule->din[0] = ldexp_by(s, c, rule->in[1]);
+  if (rule->needs[1])
+    rule->din[1] = td_chain(s, c, td_multiply(s, rule->out[0], td_scope_number(s, log(2), rule->out[0])));
+  return TD_OK;
+}
+
+static const td_op ldexp_op = {
+  .name = "ldexp",
+  .params = { TD_X, TD_TENSOR_PARAM("n") },
+  .kind = TD_KIND_ELEMENTWISE,
+  .method = true,
+  .infer = td_map_floating,
+  .kernel = ldexp_kernel,
+  .expression = ldexp_text,
+  .vjp = ldexp_vjp,
+  .saves = TD_SAVES_IN1 | TD_SAVES_OUTPUT,
+  .doc = "x * 2**n, without overflow where 2**n alone has one.\n"
+         "Gradient: cotangent * 2**n for x, cotangent * log(2) times the result for a floating n.",
+  .example = "ldexp(tensor([1., 3.]), tensor([4, -1])).tolist()  # [16.0, 1.5]",
+  .samples = TD_SAMPLES{
+    { .shapes = "3,4; 4", .low = -3, .high = 3, .dtypes = "float64; int64" },
+    { .shapes = "3,4; -", .low = 0.3, .high = 2 },
+    { .shapes = "0,3; 3", .low = -3, .high = 3, .dtypes = "float64; int32" },
+    TD_SAMPLES_END,
+  },
+};
+
+TD_EACH_FLOAT(TD_LOOP1, mantissa, T, mantissa_of(x))
+TD_MAP_TABLE(TD_EACH_FLOAT, mantissa, 1, FLOATING)
+TD_EACH_FLOAT(TD_LOOP1, exponent, int32_t, exponent_of(x))
+TD_MAP_TABLE(TD_EACH_FLOAT, exponent, 1, FLOATING)
+
+static int frexp_infer(td_infer *infer) {
+  int code = td_map_floating(infer);
+  infer->out[1] = infer->out[0];
+  infer->out[1].dtype = TD_INT32;
+  return code;
+}
+
+static int frexp_kernel(const td_call *call) {
+  td_call exponents = *call;
+  exponents.out[0] = call->out[1];
+  int code = td_map_run(call, &mantissa_map, 0);
+  return code ? code : td_map_run(&exponents, &exponent_map, 0);
+}
+
+static int frexp_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  if (rule->cotangent[0]) rule->din[0] = ldexp_by(s, rule->cotangent[0], td_negative(s, rule->out[1]));
+  return TD_OK;
+}
+
+static const td_op frexp_op = {
+  .name = "frexp",
+  .params = { TD_X },
+  .kind = TD_KIND_OPAQUE,
+  .outputs = 2,
+  .method = true,
+  .infer = frexp_infer,
+  .kernel = frexp_kernel,
+  .vjp = frexp_vjp,
+  .saves = TD_SAVES_OUTPUT,
+  .doc = "The mantissa m, 0.5 <= abs(m) < 1, and the exponent n, int32, of x = m * 2**n: a tuple. 0, NaN and the "
+         "infinities have the exponent 0.\n"
+         "Gradient: cotangent / 2**n for the mantissa, none for the exponent.",
+  .example = "frexp(tensor([6., 0.5]))[0].tolist()  # [0.75, 0.5]",
+  .samples = TD_SAMPLES{
+    { .shapes = "3,4", .low = 0.55, .high = 0.95 },
+    { .shapes = "5", .low = -12, .high = -9 },
+    { .shapes = "-", .low = 3, .high = 4 },
+    { .shapes = "0,3", .low = -2, .high = 2 },
+    TD_SAMPLES_END,
+  },
+};
+
 // ---- nan_to_num ----
 
 static const char nan_to_num_text[] = "x != x ? p : x == (T)INFINITY ? q : x == -(T)INFINITY ? r : x";
@@ -233,6 +338,6 @@ KIND_ROW(signbit, SIGNBIT(x), "Whether x is negative; of -0.0 and NaN, whether t
          "signbit(tensor([-0., 0., -2.])).tolist()  # [True, False, True]")
 
 const td_op *const td_family_floating[] = {
-  &copysign_op, &nextafter_op, &heaviside_op, &nan_to_num_op, &isnan_op, &isinf_op, &isposinf_op, &isneginf_op,
+  &copysign_op, &nextafter_op, &heaviside_op, &ldexp_op, &frexp_op, &nan_to_num_op, &isnan_op, &isinf_op, &isposinf_op, &isneginf_op,
   &isfinite_op, &signbit_op, &copysign_gradient_op, NULL,
 };

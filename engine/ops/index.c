@@ -151,25 +151,13 @@ static int index_put_infer(td_infer *infer) {
   const td_meta *x = &infer->in[0], *value = &infer->in[1];
   td_gather_plan plan;
   td_meta places;
-  int64_t shape[TD_RANK_MAX];
-  int rank;
   int code = infer->in_count < 3 ? td_infer_fail(infer, TD_ERROR_INDEX, "no index tensor is given")
                                  : td_gather_plan_make(infer, x, 2, &infer->args[0], &plan);
   if (!code) code = td_infer_written(infer, x, value);
   if (code) return code;
   td_gather_shape(&plan, x, x->dtype, &places);
   infer->out[0] = *x;
-  if (value->rank <= places.rank &&
-      td_shape_broadcast(value->rank, value->shape, places.rank, places.shape, &rank, shape, NULL) &&
-      td_shape_equal(rank, shape, places.rank, places.shape))
-    return TD_OK;
-  td_text text = {0};
-  td_shape_print(&text, value->rank, value->shape);
-  td_text_add(&text, " doesn't broadcast to ");
-  td_shape_print(&text, places.rank, places.shape);
-  code = td_infer_fail(infer, TD_ERROR_SHAPE, "value of shape %s", text.data ? text.data : "");
-  td_text_clear(&text);
-  return code;
+  return td_infer_fits(infer, "value of shape", value, &places);
 }
 
 static int index_put_kernel(const td_call *call) {
@@ -281,13 +269,44 @@ static td_meta take_from(const td_meta *x, const td_arg *axis) { // a line of al
   return (td_meta){.dtype = x->dtype, .rank = 1, .shape = {td_shape_size(x->rank, x->shape)}};
 }
 
+enum { RAISE, WRAP, CLIP };
+static const char *const take_modes[] = {"raise", "wrap", "clip", NULL};
+
+static int64_t take_count(const td_meta *x, const td_arg *axis) { // elements of the line that is read; -1: no such axis
+  td_meta from = take_from(x, axis);
+  int64_t at = axis->given ? axis->i : 0;
+  if (at < 0) at += from.rank;
+  return at >= 0 && at < from.rank ? from.shape[at] : -1;
+}
+
 static int take_infer(td_infer *infer) {
   td_gather_plan plan;
   td_arg axes = axis_arg(infer->args[0].given ? infer->args[0].i : 0);
   td_meta x = take_from(&infer->in[0], &infer->args[0]);
   int code = td_gather_plan_make(infer, &x, 1, &axes, &plan);
   if (!code) td_gather_shape(&plan, &x, x.dtype, &infer->out[0]);
+  if (!code && infer->args[1].i && !take_count(&infer->in[0], &infer->args[0]) &&
+      td_shape_size(infer->in[1].rank, infer->in[1].shape))
+    return td_infer_fail(infer, TD_ERROR_INDEX, "there is nothing to take from: the axis is empty");
   return code;
+}
+
+static int64_t index_bytes(const td_view *index) { return index->size * (int64_t)sizeof(int64_t); }
+
+// The index that wraps around, or is clipped to, a line of n: in space, as int64.
+static td_view inside_line(const td_call *call, int64_t n, void *space) {
+  td_view index = call->in[1];
+  int64_t *at = space, stride = 1;
+  const char *plain = td_flat_fill(call->context->pool, &index, TD_INT64, space);
+  if (plain != space) memcpy(at, plain, (size_t)index_bytes(&index));
+  for (int64_t i = 0; i < index.size; i++) {
+    if (call->args[1].i == WRAP) at[i] = at[i] % n + (at[i] % n < 0 ? n : 0);
+    else at[i] = at[i] < 0 ? 0 : at[i] < n ? at[i] : n - 1;
+  }
+  index.data = (char *)at;
+  index.dtype = TD_INT64;
+  for (int d = index.rank; d-- > 0; stride *= index.shape[d]) index.strides[d] = stride;
+  return index;
 }
 
 static int take_kernel(const td_call *call) {
@@ -295,18 +314,25 @@ static int take_kernel(const td_call *call) {
   td_gather_walk walk;
   char *at = call->workspace;
   td_arg axes = axis_arg(call->args[0].given ? call->args[0].i : 0);
-  void *offsets = td_space_take(&at, td_gather_bytes(&call->in[1], 1));
+  td_view index = call->in[1];
+  void *offsets = td_space_take(&at, td_gather_bytes(&index, 1));
+  if (call->args[1].i) {
+    td_meta of = {.rank = x.rank};
+    memcpy(of.shape, x.shape, sizeof of.shape);
+    index = inside_line(call, take_count(&of, &call->args[0]), td_space_take(&at, index_bytes(&index)));
+  }
   if (!call->args[0].given) {
     x = (td_view){.size = x.size, .dtype = x.dtype, .rank = 1, .shape = {x.size}, .strides = {1}};
     x.data = (char *)td_flat_fill(call->context->pool, &call->in[0], x.dtype, at);
   }
-  int code = td_gather_open(call, &x, &call->in[1], 1, &axes, offsets, &walk);
+  int code = td_gather_open(call, &x, &index, 1, &axes, offsets, &walk);
   if (!code) td_gather_read(call->context->pool, &walk, call->out[0].data, x.data);
   return code;
 }
 
 static int64_t take_workspace(const td_call *call) {
   int64_t offsets = td_space_bytes(td_gather_bytes(&call->in[1], 1));
+  if (call->args[1].i) offsets += td_space_bytes(index_bytes(&call->in[1]));
   return offsets + (call->args[0].given ? 0 : td_flat_bytes(&call->in[0], call->in[0].dtype));
 }
 
@@ -315,8 +341,12 @@ static int take_vjp(td_rule *rule) {
   const td_meta *x = &rule->in_meta[0];
   td_meta line = take_from(x, &rule->args[0]);
   if (!rule->needs[0]) return TD_OK;
-  int64_t axis = rule->args[0].given ? rule->args[0].i : 0;
-  td_tensor *back = td_index_adjoint(s, rule->cotangent[0], rule->in[1], axis, line.rank, line.shape);
+  int64_t axis = rule->args[0].given ? rule->args[0].i : 0, n = take_count(x, &rule->args[0]);
+  td_tensor *index = rule->in[1] && rule->args[1].i ? td_cast(s, rule->in[1], TD_INT64) : rule->in[1];
+  if (rule->args[1].i == WRAP && n) index = td_remainder(s, index, td_scope_number(s, (double)n, index));
+  if (rule->args[1].i == CLIP && n)
+    index = td_maximum(s, td_minimum(s, index, td_scope_number(s, (double)n - 1, index)), td_scope_number(s, 0, index));
+  td_tensor *back = td_index_adjoint(s, rule->cotangent[0], index, axis, line.rank, line.shape);
   rule->din[0] = td_reshape(s, back, x->rank, x->shape);
   return TD_OK;
 }
@@ -327,7 +357,8 @@ static int take_vjp(td_rule *rule) {
 static const td_op take = {
     .name = "take",
     .alias = TD_ALIAS("index_select"),
-    .params = {TD_X, INDEX_PARAM, {.name = "axis", .kind = TD_PARAM_AXIS}},
+    .params = {TD_X, INDEX_PARAM, {.name = "axis", .kind = TD_PARAM_AXIS},
+               {.name = "mode", .kind = TD_PARAM_CHOICE, .choices = take_modes, .fallback = TD_INT_DEFAULT(RAISE)}},
     .kind = TD_KIND_INDEX,
     .flags = TD_LINEAR | TD_HALF,
     .method = true,
@@ -338,7 +369,8 @@ static const td_op take = {
     .saves = TD_SAVES_IN1,
     .doc = "The slices of x at integer indices along axis; the index's shape takes the axis's place. Without an axis, "
            "the elements at positions in row-major order, as in NumPy and PyTorch.\n"
-           "Negative indices count from the end, others out of range are an error. PyTorch's order, "
+           "Negative indices count from the end, others out of range are an error. mode=\"wrap\" counts around instead, "
+           "\"clip\" takes the nearest place that there is, the first one for negative indices. PyTorch's order, "
            "index_select(x, axis, index), is understood.\n"
            "Gradient: the cotangent, added up at the places that were read.",
     .example = "take(tensor([[10, 20], [30, 40]]), [1, 0, 0], axis=0).tolist()  # [[30, 40], [10, 20], [10, 20]]",
@@ -347,6 +379,8 @@ static const td_op take = {
                           {"2,4,3; 2,2", "axis=1", -3, 2, "float64; int64"},
                           {"4,3; -", "axis=-1", -3, 2, "float64; int64"},
                           {"4,3; 0", "axis=1", -3, 2, "float64; int64"},
+                          {"4,3; 5", "axis=0, mode=\"wrap\"", -9, 9, "float64; int64"},
+                          {"4,3; 5", "mode=\"clip\"", -9, 20, "float64; int32"},
                           TD_SAMPLES_END},
 };
 
@@ -354,26 +388,16 @@ static const td_op take = {
 
 static int index_add_infer(td_infer *infer) {
   const td_meta *x = &infer->in[0], *source = &infer->in[2];
-  int axis = 0, rank, code = td_infer_axis(infer, infer->args[0].i, x->rank, &axis);
+  int axis = 0, code = td_infer_axis(infer, infer->args[0].i, x->rank, &axis);
   if (!code) code = td_index_dtype(infer, &infer->in[1]);
   if (!code) code = td_infer_written(infer, x, source);
   if (code) return code;
   td_meta places = *x;
-  int64_t shape[TD_RANK_MAX];
   if (infer->in[1].rank > 1)
     return td_infer_fail(infer, TD_ERROR_SHAPE, "index must have rank 1, not %d", infer->in[1].rank);
   places.shape[axis] = infer->in[1].rank ? infer->in[1].shape[0] : 1;
   infer->out[0] = *x;
-  if (td_shape_broadcast(source->rank, source->shape, places.rank, places.shape, &rank, shape, NULL) &&
-      td_shape_equal(rank, shape, places.rank, places.shape))
-    return TD_OK;
-  td_text text = {0};
-  td_shape_print(&text, source->rank, source->shape);
-  td_text_add(&text, " doesn't broadcast to ");
-  td_shape_print(&text, places.rank, places.shape);
-  code = td_infer_fail(infer, TD_ERROR_SHAPE, "source of shape %s", text.data ? text.data : "");
-  td_text_clear(&text);
-  return code;
+  return td_infer_fits(infer, "source of shape", source, &places);
 }
 
 static td_view as_line(const td_view *index) { // a 0-d index as one of rank 1

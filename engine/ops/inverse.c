@@ -129,12 +129,63 @@ static int square_infer(td_infer *infer) {
   return code;
 }
 
-// With K = det(A) inv(A)^T: (<C, K> I - K C^T) inv(A)^T.
+// The derivative of the cofactors along C. In the bases of the SVD, C' = U^T C V, it has on the diagonal the sums of
+// C'_jj P_ij over j != i, and -C'_ji P_ij beside it, P_ij being the product of all singular values but the i-th and j-th.
+static double product_without(const td_problem *p, const void *values, int64_t n, int64_t i, int64_t j) {
+  double product = 1;
+  for (int64_t k = 0; k < n; k++)
+    if (k != i && k != j) product *= td_number_at(p, values, k);
+  return product;
+}
+
+static void bend(const td_problem *p, const td_decomposed *d, int64_t n, double sign, const void *turned, void *bent) {
+  for (int64_t i = 0; i < n * n; i++) td_number_put(p, bent, i, 0);
+  for (int64_t i = 0; i < n; i++) {
+    double diagonal = 0;
+    for (int64_t j = 0; j < n; j++) {
+      if (i == j) continue;
+      double others = sign * product_without(p, d->s, n, i, j);
+      diagonal += td_number_at(p, turned, j * (n + 1)) * others;
+      td_number_put(p, bent, j * n + i, -td_number_at(p, turned, i * n + j) * others);
+    }
+    td_number_put(p, bent, i * (n + 1), diagonal);
+  }
+}
+
+static void multiply_square(const td_problem *p, td_gemm_job job, const void *a, const void *b, void *c, void *work) {
+  job.a = a;
+  job.b = b;
+  job.c = c;
+  td_gemm(NULL, p->dtype, &job, work);
+}
+
+// Columns read as rows are transposes: d.u holds U^T, d.vt V, what is loaded C^T.
+static int cofactor_slope_one(td_problem *p) {
+  factors f = factors_take(p);
+  td_decomposed d;
+  int info = td_decompose(p, 'A', &d);
+  int64_t n = f.rows;
+  void *c = td_take(p, n * n, p->bytes), *other = td_take(p, n * n, p->bytes);
+  td_gemm_job plain = {.m = n, .n = n, .k = n, .lda = n, .ldb = n, .ldc = n}, first = plain, second = plain;
+  void *work = td_take(p, td_gemm_workspace(p->dtype, &plain), 1);
+  if (!p->scratch || info || !n) return info;
+  first.a_transposed = second.b_transposed = true;
+  double sign = is_reflection(p, d.u, &f) != is_reflection(p, d.vt, &f) ? -1 : 1;
+  td_matrix_load(p, &p->in[1], c);
+  multiply_square(p, first, d.vt, c, other, work);
+  multiply_square(p, second, other, d.u, c, work); // C'^T
+  bend(p, &d, n, sign, c, other);
+  multiply_square(p, plain, d.vt, other, c, work);
+  multiply_square(p, plain, c, d.u, other, work);
+  td_matrix_store(p, &p->out[0], other, n);
+  return 0;
+}
+TD_SOLVER(cofactor_slope, fail_singular, .in_axes = {2, 2}, .out_axes = {2})
+
+static td_tensor *cofactor_slope(td_scope *s, td_tensor *a, td_tensor *c);
+
 static int cofactor_vjp(td_rule *rule) {
-  td_scope *s = &rule->scope;
-  td_tensor *c = rule->cotangent[0], *k = rule->out[0], *back = td_swap_last(s, td_inverse(s, rule->in[0]));
-  td_tensor *total = td_sum_of_matrix(s, td_multiply(s, c, k));
-  rule->din[0] = td_subtract(s, td_multiply(s, total, back), td_matmul(s, td_matmul(s, k, td_swap_last(s, c)), back));
+  rule->din[0] = cofactor_slope(&rule->scope, rule->in[0], rule->cotangent[0]);
   return TD_OK;
 }
 
@@ -147,7 +198,7 @@ static const td_op cofactor = {
     .kernel = cofactor_kernel,
     .workspace = cofactor_workspace,
     .vjp = cofactor_vjp,
-    .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,
+    .saves = TD_SAVES_IN0,
     .batch = td_batch_axes,
     .missing = td_needs_lapack,
     .doc = "The cofactors of the elements of square matrices: det(a) inv(a).T, also where a is singular.",
@@ -158,6 +209,55 @@ static const td_op cofactor = {
                           TD_SAMPLES_END},
     .tolerance = 1e-11,
 };
+
+static td_tensor *cofactors(td_scope *s, td_tensor *a) { return td_scope_apply(s, &cofactor, NULL, 1, a); }
+
+// For c it is its own transpose. With K the cofactors and B = inv(A)^T it is <C, K> B - K C^T B: what reaches K is
+// <U, B> C - U B^T C, what reaches B is <C, K> U - C K^T U, and of X that reaches B, -B X^T B goes on to A.
+static int cofactor_slope_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *a = rule->in[0], *c = rule->in[1], *u = rule->cotangent[0];
+  if (rule->needs[1]) rule->din[1] = cofactor_slope(s, a, u);
+  if (!rule->needs[0]) return TD_OK;
+  td_tensor *b = td_swap_last(s, td_inverse(s, a)), *k = cofactors(s, a);
+  td_tensor *to_k = td_subtract(s, td_multiply(s, td_sum_of_matrix(s, td_multiply(s, u, b)), c),
+                                td_matmul(s, u, td_matmul(s, td_swap_last(s, b), c)));
+  td_tensor *to_b = td_subtract(s, td_multiply(s, td_sum_of_matrix(s, td_multiply(s, c, k)), u),
+                                td_matmul(s, c, td_matmul(s, td_swap_last(s, k), u)));
+  rule->din[0] = td_subtract(s, cofactor_slope(s, a, to_k), td_matmul(s, b, td_matmul(s, td_swap_last(s, to_b), b)));
+  return TD_OK;
+}
+
+static int slope_infer(td_infer *infer) {
+  int code = square_infer(infer);
+  if (code || td_shape_equal(infer->in[0].rank, infer->in[0].shape, infer->in[1].rank, infer->in[1].shape)) return code;
+  return td_infer_fail(infer, TD_ERROR_SHAPE, "a and c must have one shape");
+}
+
+static const td_op cofactor_slope_op = {
+    .name = "cofactor_slope",
+    .params = {TD_MATRIX_PARAM("a"), TD_MATRIX_PARAM("c")},
+    .kind = TD_KIND_OPAQUE,
+    .flags = TD_HIDDEN,
+    .infer = slope_infer,
+    .kernel = cofactor_slope_kernel,
+    .workspace = cofactor_slope_workspace,
+    .vjp = cofactor_slope_vjp,
+    .saves = TD_SAVES_INPUTS,
+    .batch = td_batch_axes,
+    .missing = td_needs_lapack,
+    .doc = "The derivative of the cofactors of a along c, also where a is singular.\n"
+           "Gradient: for c that of u along a; for a by its inverse, so an error where a is singular.",
+    .samples = TD_SAMPLES{{"3,3 +2; 3,3", NULL, -1, 1, NULL},
+                          {"2,2,2 +2; 2,2,2", NULL, -1, 1, NULL},
+                          {"0,0; 0,0", NULL, -1, 1, NULL},
+                          TD_SAMPLES_END},
+    .tolerance = 1e-11,
+};
+
+static td_tensor *cofactor_slope(td_scope *s, td_tensor *a, td_tensor *c) {
+  return td_scope_apply(s, &cofactor_slope_op, NULL, 2, a, c);
+}
 
 static int det_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
@@ -195,7 +295,7 @@ static const td_op det = {
     .batch = td_batch_axes,
     .missing = td_needs_lapack,
     .doc = "Determinants of square matrices, which are the last two axes. That of a 0 x 0 matrix is 1.\n"
-           "Gradient: c times the cofactors, det(a) inv(a).T, also where a is singular; there the second derivative is "
+           "Gradient: c times the cofactors, det(a) inv(a).T, also where a is singular; there the third derivative is "
            "an error.",
     .example = "det(tensor([[1., 2.], [3., 5.]])).round(3).item()  # -1.0",
     .source = "Giles, Collected matrix derivative results for forward and reverse mode AD (2008), 2.2.4",
@@ -493,4 +593,4 @@ static const td_op lu = {
     .tolerance = 1e-11,
 };
 
-const td_op *const td_family_inverse[] = {&det, &cofactor, &slogdet, &inv, &solve, &lu, NULL};
+const td_op *const td_family_inverse[] = {&det, &cofactor, &cofactor_slope_op, &slogdet, &inv, &solve, &lu, NULL};

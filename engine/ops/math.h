@@ -431,4 +431,5 @@ TD_INLINE float td_math_tens(float x, double unit) { return (float)td_math_tens_
 #define TENS(x, unit) TD_FLOAT_CHOICE(x, td_math_tens, td_math_tens_double)(x, unit)
 #define MINIMUM(x, y) ((((x) < (y)) | ISNAN(x)) ? (x) : (y)) // NaN wins
 #define MAXIMUM(x, y) ((((x) > (y)) | ISNAN(x)) ? (x) : (y))
+double td_digamma(double x); // special.c
 #endif

@@ -1,6 +1,7 @@
 // Eager dispatch: infer, allocate, run the kernel, stamp, record. Half floats are widened to float32 before a kernel and
 // narrowed after it, so kernels never see them (unless the row says TD_HALF). Also the lookup of rows by name and what
 // can be said of a row (its signature).
+#include <stdio.h>
 #include <string.h>
 #include "engine/base/memory.h"
 #include "engine/ops/batch.h"
@@ -104,15 +105,25 @@ bool td_op_goes_first(const td_op *op, const td_param *param) {
   return op->params[0].kind == TD_PARAM_TENSORS_SPREAD && param->kind == TD_PARAM_TEXT && param->required;
 }
 
+const char *td_op_spelled(const td_op *op, char *name, size_t size) {
+  snprintf(name, size, "%s", op->name);
+  size_t length = op->module ? strlen(op->module) : 0;
+  if (length && length < size && strncmp(name, op->module, length) == 0 && name[length] == '_') name[length] = '.';
+  return name;
+}
+
 void td_op_signature(const td_op *op, td_text *text) {
-  td_text_print(text, "%s(", op->name);
+  char name[64];
+  td_text_print(text, "%s(", td_op_spelled(op, name, sizeof name));
   const char *between = "";
+  bool named = false;
   for (int pass = 0; pass < 3; pass++) // what goes first, what follows, what is given by name only
     for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind != TD_PARAM_END; i++) {
       const td_param *param = &op->params[i];
       if (pass != (td_op_goes_first(op, param) ? 0 : param->keyword ? 2 : 1)) continue;
       td_text_add(text, between);
-      if (param->keyword) td_text_add(text, "*, ");
+      if (param->keyword && !named) td_text_add(text, "*, ");
+      named = param->keyword;
       param_print(text, param);
       between = ", ";
     }

@@ -135,7 +135,8 @@ enum td_kind {              // what passes and panes may ask
 enum td_flag { TD_COMMUTATIVE = 1, TD_ASSOCIATIVE = 2, TD_LINEAR = 4 /* in all floating inputs together, others fixed */,
   TD_IDEMPOTENT = 8, TD_HIDDEN = 16 /* no builtin */,
   TD_HALF = 32 /* the kernel takes float16 and bfloat16 itself; others get float32 from dispatch */,
-  TD_MULTILINEAR = 64 /* linear in each floating input, the others fixed */ };
+  TD_MULTILINEAR = 64 /* linear in each floating input, the others fixed */,
+  TD_IMPLICIT = 128 /* what is drawn moves as its distribution does: differences of draws don't give the gradient */ };
 enum { TD_MANY = 255 };     // td_op.outputs: as many as infer says; the builtin gives a tuple
 enum { TD_SAVES_NONE = 0, TD_SAVES_IN0 = 1, TD_SAVES_IN1 = 2, TD_SAVES_IN2 = 4, TD_SAVES_INPUTS = 0xff, TD_SAVES_OUTPUT = 0x100 };
 
@@ -178,6 +179,7 @@ struct td_op {
   // What the op needs with these arguments (args NULL: with any) and lacks, as text for an error; returns NULL: it can
   // run. NULL: it always can
   const char *(*missing)(const td_arg *args);
+  const td_op *lone;        // the row that the builtin means where only the first tensor is given (where); NULL: none
   uint8_t shown;            // outputs that the builtin gives back, 0: all; the others are there for the rule (a drawn mask)
 };
 
@@ -212,10 +214,14 @@ bool td_op_alias(const char *const *alias, const char *name); // does the list, 
 int td_op_count(void);
 const td_op *td_op_at(int index);           // in the order of families
 bool td_op_goes_first(const td_op *op, const td_param *param); // a required text, before tensors that may be many
+const char *td_op_spelled(const td_op *op, char *name, size_t size); // as the language has it: random.uniform. Into name
 void td_op_signature(const td_op *op, td_text *text); // "sum(x, axis=None, keepdims=False)"
 
 // Helpers of infer rules.
 int td_infer_broadcast(td_infer *infer, int a, int b, td_meta *out); // shape only; error names both shapes
+bool td_meta_fits(const td_meta *from, const td_meta *to);                 // does from broadcast to to?
+void td_meta_misfit(td_text *text, const td_meta *from, const td_meta *to); // "[3] doesn't broadcast to [2]"
+int td_infer_fits(td_infer *infer, const char *what, const td_meta *from, const td_meta *to); // error: WHAT and a misfit
 int td_infer_axis(td_infer *infer, int64_t axis, int rank, int *out);  // negative allowed; error names axis and rank
 int td_infer_axes(td_infer *infer, const td_arg *axes, int rank, bool reduced[TD_RANK_MAX]); // None: all; repeated axis is an error
 int td_infer_written(td_infer *infer, const td_meta *x, const td_meta *value); // floats are not written into integers

@@ -4,8 +4,8 @@
 #include "engine/ops/map.h"
 #include "engine/ops/matrices.h"
 
-enum { REDUCED, COMPLETE };
-static const char *const modes[] = {"reduced", "complete", NULL};
+enum { REDUCED, COMPLETE, R };
+static const char *const modes[] = {"reduced", "complete", "r", NULL};
 
 static int smaller(int a, int b) { return a < b ? a : b; }
 
@@ -15,8 +15,9 @@ static int query_length(const td_problem *p, const double *size) {
 }
 
 static int qr_one(td_problem *p) {
-  int m = (int)p->in[0].rows, n = (int)p->in[0].columns, k = smaller(m, n), wide = (int)p->out[0].columns;
+  int m = (int)p->in[0].rows, n = (int)p->in[0].columns, k = smaller(m, n), wide = (int)p->out[1].rows;
   int leading = m < 1 ? 1 : m, columns = n > wide ? n : wide, query = -1, info = 0;
+  bool with_q = p->out[0].columns == wide;
   double size[2] = {0};
   void *a = td_take(p, (int64_t)m * columns, p->bytes), *r = td_take(p, (int64_t)wide * n, p->bytes);
   void *tau = td_take(p, k, p->bytes);
@@ -31,7 +32,7 @@ static int qr_one(td_problem *p) {
   for (int64_t j = 0; j < n && !info; j++)
     for (int64_t i = 0; i < wide; i++)
       td_number_put(p, r, j * wide + i, i > j || i >= m ? 0 : td_number_at(p, a, j * m + i));
-  if (k && !info) p->lapack->orgqr(&m, &wide, &k, a, &leading, tau, work, &length, &info);
+  if (k && !info && with_q) p->lapack->orgqr(&m, &wide, &k, a, &leading, tau, work, &length, &info);
   if (!k) // no reflection: Q is the identity
     for (int64_t i = 0; i < (int64_t)m * wide; i++) td_number_put(p, a, i, i % m == i / m);
   if (info) return info;
@@ -47,7 +48,7 @@ static int qr_infer(td_infer *infer) {
   if (code) return code;
   int64_t m = a->shape[a->rank - 2], n = a->shape[a->rank - 1];
   int64_t wide = infer->args[0].i == COMPLETE || m < n ? m : n;
-  const int64_t sizes[2][2] = {{m, wide}, {wide, n}};
+  const int64_t sizes[2][2] = {{m, infer->args[0].i == R ? 0 : wide}, {wide, n}};
   for (int i = 0; i < 2; i++) {
     td_infer_batch(a, &infer->out[i]);
     td_meta_append(&infer->out[i], sizes[i][0]);
@@ -76,6 +77,9 @@ static int qr_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
   td_tensor *q = rule->out[0], *r = rule->out[1], *gq = rule->cotangent[0], *gr = rule->cotangent[1];
   if (!q || !r || (!gq && !gr)) return TD_OK;
+  if (rule->args[0].i == R)
+    return td_error_set(s->context, TD_ERROR_GRADIENT, "qr: the gradient needs q, which mode=\"r\" leaves out: take "
+                                                       "mode=\"reduced\"");
   int64_t m = q->shape[q->rank - 2], wide = q->shape[q->rank - 1], n = r->shape[r->rank - 1];
   if (wide > n)
     return td_error_set(s->context, TD_ERROR_GRADIENT,
@@ -114,10 +118,11 @@ static const td_op qr = {
     .missing = td_needs_lapack,
     .doc =
         "a = q @ r with orthonormal columns of q and r upper triangular; a tuple (q, r). q is m x min(m, n), or m x m "
-        "with mode=\"complete\". The signs on r's diagonal are LAPACK's, as in NumPy and PyTorch.\n"
+        "with mode=\"complete\", or m x 0 with mode=\"r\", which is faster. The signs on r's diagonal are LAPACK's, as in "
+        "NumPy and PyTorch.\n"
         "Gradient: (cq + q @ copy(m)) @ inv(r).T with m = r @ cr.T - cq.T @ q and copy the mirrored lower triangle; "
         "for m < n of the first m columns, which must be independent, as the columns of a must be for m >= n. With "
-        "mode=\"complete\" and m > n there is none.",
+        "mode=\"complete\" and m > n, and with mode=\"r\", there is none.",
     .example = "qr(tensor([[3., 1.], [4., 2.]], dtype=float64))[1].round(3).tolist()  # [[-5.0, -2.2], [0.0, 0.4]]",
     .source = "Roberts and Roberts, QR and LQ decomposition matrix backpropagation algorithms (2020)",
     .samples = TD_SAMPLES{{"3,3 +2", NULL, -1, 1, NULL},
@@ -125,6 +130,7 @@ static const td_op qr = {
                           {"2,4", NULL, -1, 1, NULL},
                           {"2,1,4,3", NULL, -1, 1, NULL},
                           {"3,5", "mode=\"complete\"", -1, 1, NULL},
+                          {"4,2", "mode=\"r\"", -9, 9, "int64"},
                           {"1,1", NULL, 1, 2, NULL},
                           {"0,3", NULL, -1, 1, NULL},
                           {"3,0", NULL, -1, 1, NULL},

@@ -1,5 +1,7 @@
 // Frames around a tensor. An axis of the result is a line of positions of x (edge, reflect, symmetric, wrap), or x
-// between values that are constant or computed from x's line (linear_ramp, mean, maximum, minimum).
+// between values that are constant or computed from x's line (linear_ramp, mean, maximum, minimum, median).
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/ops/families.h"
@@ -7,12 +9,12 @@
 #include "engine/ops/index.h"
 #include "engine/ops/map.h"
 
-enum mode { CONSTANT, EDGE, REFLECT, SYMMETRIC, WRAP, LINEAR_RAMP, MEAN, MAXIMUM_OF, MINIMUM_OF };
-static const char *const mode_names[] = {"constant", "edge",    "reflect", "symmetric", "wrap",     "linear_ramp",
-                                         "mean",     "maximum", "minimum", "replicate", "circular", NULL};
+enum mode { CONSTANT, EDGE, REFLECT, SYMMETRIC, WRAP, LINEAR_RAMP, MEAN, MAXIMUM_OF, MINIMUM_OF, MEDIAN };
+static const char *const mode_names[] = {"constant", "edge",    "reflect", "symmetric", "wrap",      "linear_ramp",
+                                         "mean",     "maximum", "minimum", "median",    "replicate", "circular", NULL};
 
 static enum mode mode_of(const td_arg *args) { // replicate and circular are PyTorch's words
-  return args[0].i == 9 ? EDGE : args[0].i == 10 ? WRAP : (enum mode)args[0].i;
+  return args[0].i == MEDIAN + 1 ? EDGE : args[0].i == MEDIAN + 2 ? WRAP : (enum mode)args[0].i;
 }
 
 // ---- pairs: a number, (before, after), or one such pair for each axis ----
@@ -65,7 +67,7 @@ static int pad_infer(td_infer *infer) {
     pair_of(infer->tensors[1], i, &before, &after);
     code = check_line(infer, i, before, after);
   }
-  if (!code && (mode == MEAN || mode == LINEAR_RAMP) && !td_dtype_is_float(infer->in[0].dtype))
+  if (!code && (mode == MEAN || mode == MEDIAN || mode == LINEAR_RAMP) && !td_dtype_is_float(infer->in[0].dtype))
     code = td_infer_fail(infer, TD_ERROR_DTYPE, "mode \"%s\" needs a floating dtype, not %s",
                          mode_names[infer->args[0].i], td_dtype_name(infer->in[0].dtype));
   return code;
@@ -157,6 +159,42 @@ static void compute_lines(void *argument, int64_t first, int64_t last) { // line
   }
 }
 
+static int ascending(const void *a, const void *b) { // NaN last
+  double x = *(const double *)a, y = *(const double *)b;
+  return isnan(x) ? !isnan(y) : (x > y) - (x < y) - isnan(y);
+}
+
+static void median_line(void *argument, int64_t line, void *scratch) { // a line of all other axes
+  const padding *p = argument;
+  double *sorted = scratch;
+  int64_t step = p->run / p->bytes, n = p->length;
+  char *out = p->out + (line / step * p->total * step + line % step) * p->bytes;
+  for (int64_t i = 0; i < n; i++) {
+    const char *at = out + (p->before + i) * p->run;
+    sorted[i] = p->dtype == TD_FLOAT32 ? (double)*(const float *)at : *(const double *)at;
+  }
+  qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+  double middle = isnan(sorted[n - 1]) ? sorted[n - 1] : (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+  for (int64_t i = 0; i < p->total; i++) {
+    if (i == p->before) i += n;
+    if (i >= p->total) break;
+    if (p->dtype == TD_FLOAT32) *(float *)(out + i * p->run) = (float)middle;
+    else *(double *)(out + i * p->run) = middle;
+  }
+}
+
+static int64_t median_bytes(const td_call *call) { // of the longest line
+  int64_t longest = 0;
+  for (int d = 0; d < call->in[0].rank; d++)
+    if (call->in[0].shape[d] > longest) longest = call->in[0].shape[d];
+  return longest * (int64_t)sizeof(double);
+}
+
+static int64_t pad_workspace(const td_call *call) {
+  if (mode_of(call->args) != MEDIAN) return 0;
+  return td_items_scratch(call->context->pool, call->out[0].size, median_bytes(call));
+}
+
 // x in its place; then the frame, axis by axis: each one's lines run through what the axes before have made.
 static int pad_kernel(const td_call *call) {
   const td_view *in = &call->in[0], *out = &call->out[0];
@@ -180,6 +218,8 @@ static int pad_kernel(const td_call *call) {
     int64_t lines = out->size / p.total;
     if (is_copied(p.mode))
       td_ranges_run(pool, lines / out->strides[axis], p.total * out->strides[axis], copy_lines, &p);
+    else if (p.mode == MEDIAN)
+      td_items_run(pool, lines, median_bytes(call), median_line, &p, call->workspace);
     else td_ranges_run(pool, lines, p.total, compute_lines, &p);
   }
   return TD_OK;
@@ -231,7 +271,22 @@ static td_tensor *ramp_back(td_scope *s, td_tensor *c, td_tensor *frame, int axi
   return td_add(s, c, after ? td_concat(s, rest, taken, axis) : td_concat(s, taken, rest, axis));
 }
 
-// Of mean, maximum, minimum: x is the part of the result that the axis's frame was computed from.
+// Of median: halves of sum for the two elements in the middle of x's lines.
+static td_tensor *median_back(td_rule *rule, td_tensor *sum, td_tensor *x, int axis) {
+  td_scope *s = &rule->scope;
+  const td_arg args[] = {{.given = 1, .count = 1, .ints = {axis}}, TD_INT_ARG(1)};
+  td_tensor *made[TD_OUTPUT_MAX]; // median, lower place, upper place, weight of the upper one
+  if (td_op_apply(s->context, td_op_find("median"), &x, 1, args, made)) {
+    s->failed = true;
+    return NULL;
+  }
+  for (int i = 0; i < 4; i++) td_scope_own(s, made[i]);
+  td_tensor *upper = td_multiply(s, sum, made[3]), *lower = td_subtract(s, sum, upper);
+  return td_add(s, td_gather_adjoint(s, lower, made[1], axis, x->rank, x->shape),
+                td_gather_adjoint(s, upper, made[2], axis, x->rank, x->shape));
+}
+
+// Of mean, maximum, minimum, median: x is the part of the result that the axis's frame was computed from.
 static td_tensor *computed_back(td_rule *rule, td_tensor *middle, td_tensor *frames, td_tensor *x, int axis) {
   td_scope *s = &rule->scope;
   const td_arg axes = {.given = 1, .count = 1, .ints = {axis}};
@@ -239,6 +294,7 @@ static td_tensor *computed_back(td_rule *rule, td_tensor *middle, td_tensor *fra
   if (!sum || !middle || !x) return NULL;
   if (mode_of(rule->args) == MEAN)
     return td_add(s, middle, td_divide(s, sum, td_scope_number(s, (double)x->shape[axis], sum)));
+  if (mode_of(rule->args) == MEDIAN) return td_add(s, middle, median_back(rule, sum, x, axis));
   const td_op *find = td_op_find(mode_of(rule->args) == MAXIMUM_OF ? "max" : "min");
   const td_arg args[] = {axes, TD_INT_ARG(1)};
   td_tensor *is_it = td_equal(s, x, td_scope_apply(s, find, args, 1, x));
@@ -286,6 +342,7 @@ static const td_op pad = {
     .method = true,
     .infer = pad_infer,
     .kernel = pad_kernel,
+    .workspace = pad_workspace,
     .vjp = pad_vjp,
     .saves = TD_SAVES_IN1 | TD_SAVES_OUTPUT,
     .doc =
@@ -293,7 +350,7 @@ static const td_op pad = {
         "mode: \"constant\" (value), \"edge\" (PyTorch: \"replicate\"), \"reflect\" (the edge stands once), "
         "\"symmetric\" "
         "(it stands twice), \"wrap\" (PyTorch: \"circular\"), \"linear_ramp\" (from the edge to value), \"mean\", "
-        "\"maximum\", \"minimum\" (of each line).\n"
+        "\"maximum\", \"minimum\", \"median\" (of each line).\n"
         "Gradient: the cotangent, added up at the elements that were repeated; those that tie share it.",
     .example = "pad(tensor([1, 2, 3]), (1, 2), mode=\"reflect\").tolist()  # [2, 1, 2, 3, 2, 1]",
     .samples = TD_SAMPLES{{"2,3; 2,2", NULL, 0, 2, "float64; int64"},
@@ -307,6 +364,7 @@ static const td_op pad = {
                           {"2,3; 2,2", "mode=\"mean\"", 1, 3, "float64; int64"},
                           {"3,2; 2,2", "mode=\"maximum\"", 1, 3, "float64; int64"},
                           {"3,2; 2,2", "mode=\"minimum\"", 1, 3, "float64; int64"},
+                          {"3,4; 2,2", "mode=\"median\"", 1, 3, "float64; int64"},
                           {"0,2; 2,2", NULL, 1, 2, "float64; int64"},
                           {"-; -", NULL, 1, 2, "float64; int64"},
                           TD_SAMPLES_END},

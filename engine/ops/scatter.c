@@ -279,23 +279,12 @@ static enum td_scatter mode_of(const td_op *op, const td_arg *args) {
 static int scatter_infer(td_infer *infer) {
   const td_meta *x = &infer->in[0], *source = &infer->in[2];
   td_meta index = infer->in[1];
-  int rank, code = infer->op == &put_along_axis
-                       ? check_broadcast(infer, x, &infer->in[1], infer->args[0].i, false, &index)
-                       : check_inside(infer, x, &index, infer->args[0].i);
-  int64_t shape[TD_RANK_MAX];
+  int code = infer->op == &put_along_axis ? check_broadcast(infer, x, &infer->in[1], infer->args[0].i, false, &index)
+                                          : check_inside(infer, x, &index, infer->args[0].i);
   if (!code) code = td_infer_written(infer, x, source);
   if (code) return code;
   infer->out[0] = *x;
-  if (td_shape_broadcast(source->rank, source->shape, index.rank, index.shape, &rank, shape, NULL) &&
-      td_shape_equal(rank, shape, index.rank, index.shape))
-    return TD_OK;
-  td_text text = {0};
-  td_shape_print(&text, source->rank, source->shape);
-  td_text_add(&text, " doesn't broadcast to the index's ");
-  td_shape_print(&text, index.rank, index.shape);
-  code = td_infer_fail(infer, TD_ERROR_SHAPE, "source of shape %s", text.data ? text.data : "");
-  td_text_clear(&text);
-  return code;
+  return td_infer_fits(infer, "source of shape", source, &index);
 }
 
 static void scatter_index(const td_call *call, td_view *index) {

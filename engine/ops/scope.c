@@ -105,6 +105,29 @@ int td_infer_fail(td_infer *infer, int code, const char *format, ...) {
   return code;
 }
 
+bool td_meta_fits(const td_meta *from, const td_meta *to) {
+  int64_t shape[TD_RANK_MAX];
+  int rank;
+  return from->rank <= to->rank &&
+         td_shape_broadcast(from->rank, from->shape, to->rank, to->shape, &rank, shape, NULL) &&
+         td_shape_equal(rank, shape, to->rank, to->shape);
+}
+
+void td_meta_misfit(td_text *text, const td_meta *from, const td_meta *to) {
+  td_shape_print(text, from->rank, from->shape);
+  td_text_add(text, " doesn't broadcast to ");
+  td_shape_print(text, to->rank, to->shape);
+}
+
+int td_infer_fits(td_infer *infer, const char *what, const td_meta *from, const td_meta *to) {
+  if (td_meta_fits(from, to)) return TD_OK;
+  td_text text = {0};
+  td_meta_misfit(&text, from, to);
+  int code = td_infer_fail(infer, TD_ERROR_SHAPE, "%s %s", what, text.data ? text.data : "");
+  td_text_clear(&text);
+  return code;
+}
+
 int td_infer_broadcast(td_infer *infer, int a, int b, td_meta *out) {
   const td_meta *left = &infer->in[a], *right = &infer->in[b];
   int rank, axis;

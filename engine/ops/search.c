@@ -202,4 +202,48 @@ static const td_op nonzero = {
                           TD_SAMPLES_END},
 };
 
-const td_op *const td_family_search[] = {&argmax, &argmin, &nonzero, NULL};
+// ---- the same, axis by axis ----
+
+static int tuple_infer(td_infer *infer) {
+  td_meta each;
+  int code = nonzero_infer(infer);
+  if (code) return code;
+  each = (td_meta){.dtype = TD_INT64, .rank = 1, .shape = {infer->out[0].shape[0]}};
+  infer->out_count = infer->in[0].rank ? infer->in[0].rank : 1;
+  for (int d = 0; d < infer->out_count; d++) infer->out[d] = each;
+  return TD_OK;
+}
+
+static int64_t tuple_workspace(const td_call *call) {
+  return call->out[0].size * call->in[0].rank * (int64_t)sizeof(int64_t);
+}
+
+static int tuple_kernel(const td_call *call) { // a number counts as a line of one
+  const int64_t *at = call->workspace;
+  int rank = call->in[0].rank;
+  positions(&call->in[0], call->workspace);
+  for (int64_t i = 0; i < call->out[0].size; i++)
+    for (int d = 0; d < call->out_count; d++) ((int64_t *)call->out[d].data)[i] = rank ? at[i * rank + d] : 0;
+  return TD_OK;
+}
+
+const td_op td_nonzero_tuple_op = {
+    .name = "nonzero_tuple",
+    .params = {{.name = "condition", .kind = TD_PARAM_INDEX}},
+    .kind = TD_KIND_INDEX,
+    .flags = TD_HALF | TD_HIDDEN,
+    .outputs = TD_MANY,
+    .infer = tuple_infer,
+    .kernel = tuple_kernel,
+    .workspace = tuple_workspace,
+    .no_gradient = "integer result",
+    .doc = "Positions of the elements that are not 0, in row-major order: an int64 tensor for each axis; of a number "
+           "as of a line of one.",
+    .samples = TD_SAMPLES{{"3,4", NULL, 0, 1, "bool"},
+                          {"2,3", NULL, -1, 1, "int64"},
+                          {"0,2", NULL, 0, 1, NULL},
+                          {"-", NULL, 1, 2, NULL},
+                          TD_SAMPLES_END},
+};
+
+const td_op *const td_family_search[] = {&argmax, &argmin, &nonzero, &td_nonzero_tuple_op, NULL};

@@ -245,25 +245,12 @@ static int broadcast_to_infer(td_infer *infer) {
   const td_meta *in = &infer->in[0];
   const td_arg kept = kept_sizes(&infer->args[0], in), *shape = &kept;
   td_meta *out = &infer->out[0];
-  int rank = 0;
   for (int i = 0; i < shape->count; i++)
     if (shape->ints[i] < 0)
       return td_infer_fail(infer, TD_ERROR_SHAPE, "size of axis %d is negative: %lld", i, (long long)shape->ints[i]);
-  bool fits = shape->count >= in->rank &&
-              td_shape_broadcast(in->rank, in->shape, shape->count, shape->ints, &rank, out->shape, NULL) &&
-              td_shape_equal(rank, out->shape, shape->count, shape->ints);
-  if (!fits) {
-    td_text text = {0};
-    td_shape_print(&text, in->rank, in->shape);
-    td_text_add(&text, " doesn't broadcast to ");
-    td_shape_print(&text, shape->count, shape->ints);
-    int code = td_infer_fail(infer, TD_ERROR_SHAPE, "shape %s", text.data ? text.data : "");
-    td_text_clear(&text);
-    return code;
-  }
-  out->rank = (uint8_t)rank;
-  out->dtype = in->dtype;
-  return TD_OK;
+  *out = (td_meta){.dtype = in->dtype, .rank = (uint8_t)shape->count};
+  memcpy(out->shape, shape->ints, (size_t)shape->count * sizeof *out->shape);
+  return td_infer_fits(infer, "shape", in, out);
 }
 
 static td_tensor *broadcast_to_view(td_context *context, td_tensor *in, const td_infer *infer) {

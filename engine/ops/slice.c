@@ -258,32 +258,15 @@ td_tensor *td_slice_view(td_scope *s, td_tensor *x, const int64_t *start, const 
 
 // ---- index_update ----
 
-static bool value_fits(const td_meta *value, int rank, const int64_t *size) {
-  int64_t shape[TD_RANK_MAX];
-  int got;
-  if (value->rank > rank) return false;
-  return td_shape_broadcast(value->rank, value->shape, rank, size, &got, shape, NULL) &&
-         td_shape_equal(got, shape, rank, size);
-}
-
-static void sizes_text(td_text *text, const td_meta *value, int rank, const int64_t *size) {
-  td_shape_print(text, value->rank, value->shape);
-  td_text_add(text, " doesn't broadcast to ");
-  td_shape_print(text, rank, size);
-}
-
 static int index_update_infer(td_infer *infer) {
   const td_meta *x = &infer->in[0], *value = &infer->in[1];
   int code = block_check(infer, infer->args, x->rank, x->shape);
   if (!code) code = td_infer_written(infer, x, value);
   if (code) return code;
   infer->out[0] = *x;
-  if (value_fits(value, x->rank, infer->args[2].ints)) return TD_OK;
-  td_text text = {0};
-  sizes_text(&text, value, x->rank, infer->args[2].ints);
-  code = td_infer_fail(infer, TD_ERROR_SHAPE, "value of shape %s", text.data ? text.data : "");
-  td_text_clear(&text);
-  return code;
+  td_meta places = *x;
+  memcpy(places.shape, infer->args[2].ints, x->rank * sizeof *places.shape);
+  return td_infer_fits(infer, "value of shape", value, &places);
 }
 
 static int64_t cast_bytes(const td_view *value, uint8_t dtype) {
@@ -349,15 +332,16 @@ static td_tensor *update_with(td_scope *s, td_tensor *x, td_tensor *value, const
 
 int td_index_update_in_place(td_context *context, td_tensor *x, const td_tensor *value, const int64_t *start,
                              const int64_t *step, const int64_t *size) {
-  td_meta meta = td_tensor_meta(value);
+  td_meta meta = td_tensor_meta(value), places = td_tensor_meta(x);
   block b = {start, step, size};
   int axis = block_outside(&b, x->rank, x->shape);
   if (axis >= 0)
     return td_error_set(context, TD_ERROR_INDEX, "index_update: the block leaves axis %d of size %lld", axis,
                         (long long)x->shape[axis]);
-  if (!value_fits(&meta, x->rank, size)) {
+  memcpy(places.shape, size, x->rank * sizeof *size);
+  if (!td_meta_fits(&meta, &places)) {
     td_text text = {0};
-    sizes_text(&text, &meta, x->rank, size);
+    td_meta_misfit(&text, &meta, &places);
     td_error_set(context, TD_ERROR_SHAPE, "index_update: value of shape %s", text.data ? text.data : "");
     td_text_clear(&text);
     return TD_ERROR_SHAPE;

@@ -128,8 +128,8 @@ ROW(erfinv, NULL, TD_SAVES_OUTPUT,
 
 // ---- gamma ----
 
-// Hurwitz's zeta for s > 1 and q > 0: twelve terms, and the rest by Euler and Maclaurin.
-static double zeta(double s, double q) {
+// Hurwitz's zeta, the sum of (q + k)**-s, for s > 1 and q > 0: twelve terms, and the rest by Euler and Maclaurin.
+static double zeta_above(double s, double q) {
   static const double bernoulli[] = {1. / 12,        -1. / 720,     1. / 30240, -1. / 1209600, 1. / 47900160,
                                      -691. / 1307674368000, 1. / 74724249600};
   double sum = 0, a = q + 12;
@@ -168,7 +168,7 @@ static double digamma_positive(double x) {
                   z * (1. / 12 - z * (3617. / 8160))))))));
   return log(x) - 0.5 / x - series;
 }
-static double digamma(double x) {
+double td_digamma(double x) {
   if (x > 0) return x == INFINITY ? x : digamma_positive(x);
   if (x == 0) return copysign(INFINITY, -x);
   double r = x - rint(x); // pi cot(pi x)
@@ -178,15 +178,27 @@ static double digamma(double x) {
 }
 // The n-th derivative of digamma. Below 0 the sum over 1 / (x + k)^s has terms on both sides of the pole.
 static double polygamma(double n, double x) {
-  if (n == 0) return digamma(x);
+  if (n == 0) return td_digamma(x);
   if (!(n > 0) || n != rint(n)) return NAN;
   double s = n + 1, sign = fmod(n, 2) == 0 ? -1 : 1, factor = tgamma(s);
-  if (x > 0) return x == INFINITY ? sign * 0. : sign * factor * zeta(s, x);
+  if (x > 0) return x == INFINITY ? sign * 0. : sign * factor * zeta_above(s, x);
   if (!(x > -INFINITY)) return NAN;
   double fraction = x - floor(x);
   if (fraction == 0) return sign > 0 ? INFINITY : NAN;
-  double before = zeta(s, 1 - fraction) - zeta(s, 1 - x);
-  return sign * factor * (zeta(s, fraction) + (sign > 0 ? before : -before));
+  double before = zeta_above(s, 1 - fraction) - zeta_above(s, 1 - x);
+  return sign * factor * (zeta_above(s, fraction) + (sign > 0 ? before : -before));
+}
+
+// Below 0 there are terms on both sides of the pole, whose powers are real for whole s only.
+static double zeta_of(double s, double q) {
+  if (isnan(s) || isnan(q) || s < 1) return NAN;
+  if (s == 1) return INFINITY;
+  if (q > 0) return q == INFINITY || s == INFINITY ? pow(q, -s) : zeta_above(s, q);
+  double fraction = q - floor(q);
+  if (fraction == 0) return INFINITY;
+  if (s != rint(s) || !(q > -INFINITY)) return NAN;
+  double before = zeta_above(s, 1 - fraction) - zeta_above(s, 1 - q);
+  return zeta_above(s, fraction) + (fmod(s, 2) == 0 ? before : -before);
 }
 
 static double lgamma_of(double x) { // without lgamma's global sign
@@ -198,7 +210,7 @@ static const td_op digamma_op, polygamma_op;
 
 TD_MAP1(TD_EACH_FLOAT, lgamma, FLOATING, T, lgamma_of(x))
 TD_KERNEL(lgamma)
-TD_MAP1(TD_EACH_FLOAT, digamma, FLOATING, T, digamma(x))
+TD_MAP1(TD_EACH_FLOAT, digamma, FLOATING, T, td_digamma(x))
 TD_KERNEL(digamma)
 TD_MAP2(TD_EACH_FLOAT, polygamma, FLOATING, T, polygamma(x, y))
 TD_KERNEL(polygamma)
@@ -249,6 +261,42 @@ static const td_op polygamma_op = {
     { .shapes = "-; 3,4", .low = 1, .high = 3, .dtypes = "int64; float64" },
     { .shapes = "4; 4", .low = 4, .high = 12, .dtypes = "int32; float64" },
     { .shapes = "0,3; 3", .low = 1, .high = 3, .dtypes = "int64; float64" },
+    TD_SAMPLES_END,
+  },
+};
+
+static const td_op zeta_op;
+
+TD_MAP2(TD_EACH_FLOAT, zeta, FLOATING, T, zeta_of(x, y))
+TD_KERNEL(zeta)
+
+static int zeta_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *x = rule->in[0];
+  if (rule->needs[0])
+    return td_error_set(s->context, TD_ERROR_GRADIENT, "zeta: there is no derivative in x, only in q");
+  if (!rule->needs[1] || !x) return TD_OK;
+  td_tensor *next = td_scope_apply(s, &zeta_op, NULL, 2, td_add(s, x, td_scope_number(s, 1, x)), rule->in[1]);
+  rule->din[1] = td_chain(s, rule->cotangent[0], td_negative(s, td_multiply(s, x, next)));
+  return TD_OK;
+}
+static const td_op zeta_op = {
+  .name = "zeta",
+  .params = { TD_X, TD_TENSOR_PARAM("q") },
+  .kind = TD_KIND_ELEMENTWISE,
+  .infer = td_map_floating,
+  .kernel = zeta_kernel,
+  .expression = zeta_text,
+  .vjp = zeta_vjp,
+  .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
+  .doc = "Hurwitz's zeta function, the sum of 1 / (q + k)**x over k = 0, 1, 2, ...; Riemann's with q = 1.\n"
+         "Gradient: -cotangent * x * zeta(x + 1, q) for q; asking for that of x is an error. NaN for x < 1, inf at x = 1 "
+         "and at q = 0, -1, ...; NaN for other q < 0 unless x is whole.",
+  .example = "zeta(tensor([2.]), 1.).tolist()  # [1.644934058189392]",
+  .samples = TD_SAMPLES{
+    { .shapes = "3; 2,3", .low = 2, .high = 6, .dtypes = "int64; float64" },
+    { .shapes = "-; 4", .low = 3, .high = 12, .dtypes = "int32; float64" },
+    { .shapes = "0,3; 3", .low = 2, .high = 3, .dtypes = "int64; float64" },
     TD_SAMPLES_END,
   },
 };
@@ -520,6 +568,6 @@ PRODUCT_ROW(xlog1py, LOG1P,
             "xlog1py(tensor([0., 2.]), tensor([-1., 0.])).tolist()  # [0.0, 0.0]")
 
 const td_op *const td_family_special[] = {
-  &erf_op, &erfc_op, &erfinv_op, &lgamma_op, &digamma_op, &polygamma_op, &i0_op, &i1_op, &sinc_op, &logit_op,
+  &erf_op, &erfc_op, &erfinv_op, &lgamma_op, &digamma_op, &polygamma_op, &zeta_op, &i0_op, &i1_op, &sinc_op, &logit_op,
   &xlogy_op, &xlog1py_op, &bessel_i_op, &sinc_derivative_op, NULL,
 };

@@ -2,6 +2,7 @@
 // function form, op(x, ...), and the method form, x.op(...). No op is named here.
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include "engine/base/memory.h"
 #include "repl/language/habit.h"
 #include "repl/language/tensors.h"
@@ -11,6 +12,7 @@ typedef struct binding {
   const td_op *applied;        // op, or what joins the parts of a long list
   int tensor_params, arg_count;
   td_value given[TD_PARAM_MAX]; // by row; NIL: not given; borrowed
+  int position[TD_PARAM_MAX];   // by row: which argument it was, self counting as one
   td_tensor *in[TD_INPUT_MAX]; // owned
   int in_count;
   td_arg args[TD_PARAM_MAX];
@@ -28,7 +30,8 @@ static const char *signature_of(const td_op *op, td_text *text) {
 
 static bool fail_signature(td_interpreter *I, const td_op *op, const char *problem) {
   td_text signature = {0};
-  td_raise(I, TD_CLASS_TYPE_ERROR, "%s: %s", op->name, problem);
+  char name[64];
+  td_raise(I, TD_CLASS_TYPE_ERROR, "%s: %s", td_op_spelled(op, name, sizeof name), problem);
   td_raise_hint(I, "its signature is %s", signature_of(op, &signature));
   td_text_clear(&signature);
   return false;
@@ -121,17 +124,67 @@ static int text_row(const binding *b, int position, const td_value *values) {
   return row < row_count(b) && td_is_nil(b->given[row]) ? row : 0;
 }
 
+// ---- NumPy's other form: einsum(a, [0, 1], b, [1, 2], [0, 2]), numbers of axes after each tensor ----
+
+static bool add_letters(td_interpreter *I, const binding *b, td_value list, td_text *text) {
+  td_list *axes = td_list_new(I, 0);
+  bool ok = axes && td_to_list(I, list, axes);
+  for (int64_t i = 0; ok && i < axes->count; i++) {
+    if (td_is(axes->items[i], &td_ellipsis_type)) {
+      td_text_add(text, "...");
+      continue;
+    }
+    int64_t axis = td_to_int(I, axes->items[i], &ok);
+    if (!ok) break;
+    if (axis < 0 || axis > 51) {
+      char problem[80];
+      snprintf(problem, sizeof problem, "axes are numbered 0 to 51, not %lld", (long long)axis);
+      ok = fail_signature(I, b->op, problem);
+    } else td_text_add_char(text, (char)(axis < 26 ? 'A' + axis : 'a' + axis - 26));
+  }
+  td_unref(td_from(axes));
+  return ok;
+}
+
+static bool is_interleaved(const binding *b, const td_arguments *arguments) {
+  return arguments->count > 1 && b->arg_count && td_op_goes_first(b->op, &b->op->params[b->tensor_params]) &&
+         !td_is(arguments->values[0], &td_str_type) &&
+         (td_is(arguments->values[1], &td_list_type) || td_is(arguments->values[1], &td_tuple_type));
+}
+
+static bool place_interleaved(td_interpreter *I, binding *b, const td_arguments *arguments, td_value *gathered,
+                              td_value *letters) {
+  int count = arguments->count / 2;
+  td_text text = {0};
+  td_tuple *tuple = td_tuple_new(I, count);
+  bool ok = tuple != NULL;
+  for (int i = 0; ok && i < count; i++) {
+    tuple->items[i] = td_ref(arguments->values[2 * i]);
+    if (i) td_text_add_char(&text, ',');
+    ok = add_letters(I, b, arguments->values[2 * i + 1], &text);
+  }
+  *gathered = b->given[0] = td_from(tuple);
+  if (ok && arguments->count % 2) {
+    td_text_add(&text, "->");
+    ok = add_letters(I, b, arguments->values[arguments->count - 1], &text);
+  }
+  if (ok) *letters = b->given[b->tensor_params] = td_from(td_str_from(I, text.data ? text.data : ""));
+  td_text_clear(&text);
+  return ok && !td_is_nil(*letters) && place_keywords(I, b, arguments);
+}
+
 static bool place_arguments(td_interpreter *I, binding *b, td_value self, const td_arguments *arguments,
                             td_value *gathered) {
-  int row = 0, first = 0;
-  if (!td_is_nil(self)) b->given[row++] = self;
-  int total = row + arguments->count;
+  int row = 0, first = 0, shift = !td_is_nil(self);
+  if (shift) b->given[row++] = self;
+  int total = shift + arguments->count;
   for (; first < arguments->count; first++, row++) {
     while (row < row_count(b) && b->op->params[row].keyword) row++;
     int moved = text_row(b, row, arguments->values + first);
     if (!moved) moved = axis_row(b, row, arguments->values + first, arguments->count - first);
     if (moved) {
       b->given[moved] = arguments->values[first];
+      b->position[moved] = shift + first;
       row--;
       continue;
     }
@@ -151,6 +204,7 @@ static bool place_arguments(td_interpreter *I, binding *b, td_value self, const 
       return fail_signature(I, b->op, problem);
     }
     b->given[row] = arguments->values[first];
+    b->position[row] = shift + first;
   }
   return place_keywords(I, b, arguments);
 }
@@ -277,18 +331,20 @@ static bool fail_scalar(td_interpreter *I, const td_op *op, int row, const char 
   return fail_value(I, op, row, expected, given);
 }
 
+// Capitals make no difference: TensorFlow's padding="SAME".
 static bool bind_choice(td_interpreter *I, const td_op *op, int row, td_value v, td_arg *arg) {
   const td_param *param = &op->params[row];
   td_text names = {0};
   for (int i = 0; param->choices[i]; i++) {
-    if (td_is(v, &td_str_type) && strcmp(td_as_str(v)->data, param->choices[i]) == 0) {
+    if (td_is(v, &td_str_type) && strcasecmp(td_as_str(v)->data, param->choices[i]) == 0) {
       arg->i = i;
       td_text_clear(&names);
       return true;
     }
     td_text_print(&names, "%s\"%s\"", i ? ", " : "", param->choices[i]);
   }
-  td_raise(I, TD_CLASS_VALUE_ERROR, "%s: '%s' must be %s%s", op->name, param->name,
+  char name[64];
+  td_raise(I, TD_CLASS_VALUE_ERROR, "%s: '%s' must be %s%s", td_op_spelled(op, name, sizeof name), param->name,
            param->kind == TD_PARAM_INTS ? "ints or one of " : "one of ", names.data ? names.data : "");
   td_text_clear(&names);
   return false;
@@ -463,21 +519,50 @@ static td_value call_hook(td_interpreter *I, const td_op *op, const td_arguments
   return result;
 }
 
+// Operands of an error are named by the arguments that they were, which stand elsewhere where an axis went first.
+static void name_operands(td_interpreter *I, const binding *b) {
+  td_error *error = &I->context->error;
+  for (int i = 0; i < error->operand_count && !is_list(&b->op->params[0]); i++)
+    if (error->operands[i].argument >= 0) error->operands[i].argument = b->position[error->operands[i].argument];
+}
+
+// The message of an error of random_uniform begins with the name that the language has for it.
+static void name_op(td_interpreter *I, const td_op *op) {
+  char name[64], *message = I->context->error.message;
+  size_t length = strlen(op->name);
+  if (strncmp(message, op->name, length) == 0) memcpy(message, td_op_spelled(op, name, sizeof name), length);
+}
+
+static td_value run_bound(td_interpreter *I, const binding *b) {
+  td_tensor *out[TD_OUTPUT_MAX];
+  if (td_op_apply(I->context, b->applied, (td_tensor *const *)b->in, b->in_count, b->args, out) == TD_OK)
+    return box_outputs(I, b->op, out);
+  name_operands(I, b);
+  name_op(I, b->op);
+  return td_raise_engine(I);
+}
+
+static bool is_lone(const td_op *op, td_value self, const td_arguments *arguments) {
+  return op->lone && td_is_nil(self) && arguments->count == 1 && !arguments->keyword_count;
+}
+
 td_value td_op_call(td_interpreter *I, const td_op *op, td_value self, const td_arguments *arguments) {
   binding b;
-  b.op = b.applied = op;
-  b.tensor_params = td_op_tensor_params(op);
-  b.arg_count = td_op_arg_count(op);
+  b.op = b.applied = is_lone(op, self, arguments) ? op->lone : op;
+  b.tensor_params = td_op_tensor_params(b.op);
+  b.arg_count = td_op_arg_count(b.op);
   b.in_count = 0;
-  for (int i = 0; i < row_count(&b); i++) b.given[i] = TD_NIL;
-  td_value gathered = TD_NIL, result = TD_NIL;
-  td_tensor *out[TD_OUTPUT_MAX];
-  if (place_arguments(I, &b, self, arguments, &gathered) && bind_args(I, &b) && bind_tensors(I, &b)) {
-    if (td_op_apply(I->context, b.applied, b.in, b.in_count, b.args, out) == TD_OK) result = box_outputs(I, op, out);
-    else td_raise_engine(I);
+  for (int i = 0; i < row_count(&b); i++) {
+    b.given[i] = TD_NIL;
+    b.position[i] = i;
   }
+  td_value gathered = TD_NIL, letters = TD_NIL, result = TD_NIL;
+  bool placed = is_interleaved(&b, arguments) ? place_interleaved(I, &b, arguments, &gathered, &letters)
+                                              : place_arguments(I, &b, self, arguments, &gathered);
+  if (placed && bind_args(I, &b) && bind_tensors(I, &b)) result = run_bound(I, &b);
   binding_clear(&b);
   td_unref(gathered);
+  td_unref(letters);
   if (td_is_nil(result) && td_raised_is(I, TD_CLASS_TYPE_ERROR)) result = call_hook(I, op, arguments);
   return result;
 }

@@ -335,6 +335,13 @@ bool td_to_axes(td_interpreter *I, td_value v, const char *what, td_arg *arg) {
 
 bool td_to_floats(td_interpreter *I, td_value v, const char *what, td_arg *arg) {
   td_value *items;
+  const td_tensor *t = td_tensor_of(v);
+  if (t && t->rank) {
+    td_value list = td_tensor_to_list(I, t);
+    bool whole = !td_is_nil(list) && td_to_floats(I, list, what, arg);
+    td_unref(list);
+    return whole;
+  }
   bool ok = numbers_of(I, &v, what, &items, arg);
   for (int i = 0; ok && i < arg->count; i++) arg->floats[i] = td_to_double(I, items[i], &ok);
   if (ok && items == &v) arg->given = TD_GIVEN_LONE;
