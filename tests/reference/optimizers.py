@@ -208,6 +208,21 @@ def by_hand(clipped):
     return torch.cat([w.reshape(-1), b]).tolist()
 
 
+def lamb_by_paper():
+    """LAMB with weight decay in the direction, as in the paper: learning rate 0.01, eps 1e-6, decay 0.1."""
+    vars = [t.requires_grad_() for t in start()]
+    means = [[torch.zeros_like(v), torch.zeros_like(v)] for v in vars]
+    for k in range(STEPS):
+        grads = torch.autograd.grad(loss_of(*vars, k), vars)
+        for i, (g, (m, v)) in enumerate(zip(grads, means)):
+            m.mul_(0.9).add_(g, alpha=0.1)
+            v.mul_(0.999).addcmul_(g, g, value=0.001)
+            w = vars[i].detach()
+            r = m / (1 - 0.9 ** (k + 1)) / ((v / (1 - 0.999 ** (k + 1))).sqrt() + 1e-6) + 0.1 * w
+            vars[i] = (w - 0.01 * w.norm() / r.norm() * r).requires_grad_()
+    return torch.cat([v.detach().reshape(-1) for v in vars]).tolist()
+
+
 CLIPPED = {
     "SGD(0.5, clipnorm=0.1)": lambda grads: scaled(grads, [g.norm().item() for g in grads], 0.1),
     "SGD(0.5, global_clipnorm=0.1)": lambda grads: scaled(
@@ -230,6 +245,8 @@ def main():
     print(f"      {by_torch(lambda v: T.SGD(v, lr=0.1, momentum=0.9), falling)})")
     for call, make in KERAS.items():
         print(f'check("{call}", keras_habit, lambda v: {call},\n      {by_keras(make())})')
+    call = "LAMB(0.01, eps=1e-6, weight_decay=0.1)"
+    print(f'check("{call}", keras_habit, lambda v: {call},\n      {lamb_by_paper()})')
     for call, clipped in CLIPPED.items():
         print(f'check("{call}", keras_habit, lambda v: {call},\n      {by_hand(clipped)})')
     print('check("SGD(falling, 0.9)", keras_habit, lambda v: SGD(falling, 0.9),')
