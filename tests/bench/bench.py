@@ -1,7 +1,7 @@
 """make bench: runs everything below several times, interleaved with its rival where one is installed (python3 itself,
 PyTorch), and prints medians and ratios as a table. Nothing here is asserted: machines are shared and noisy.
 
-usage: bench.py TAPEDECK SOURCE BUILD [--quick] [NAME...]   (names: start scalar add mnist ops; none: all. Any other word
+usage: bench.py TAPEDECK SOURCE BUILD [--quick] [NAME...]   (names: start scalar add mnist training ops; none: all. Any other word
 asks for the rows of ops whose name contains it. --quick: ops in one short round on one thread, to see them run)"""
 import glob
 import os
@@ -105,6 +105,18 @@ def mnist():
     print()
 
 
+def training():
+    print("training with the library's layers and Adam, 2 threads: steps a second")
+    for model in ("mlp", "mlp_512", "cnn", "lstm", "transformer"):
+        runs = {"ours": lambda: output([TAPEDECK, "run", os.path.join(HERE, "training.deck"), model, "1"], threads=2)}
+        if has_torch():
+            runs["PyTorch"] = lambda: output([PYTHON, os.path.join(HERE, "training_torch.py"), model, "1"])
+        got = interleaved(runs, 5, "steps")
+        ratio = f"   {got['ours'] / got['PyTorch']:.2f}x" if len(got) == 2 else ""
+        print(f"  {model:14}" + "".join(f" {value:9.1f}" for value in got.values()) + ratio)
+    print()
+
+
 def race_ops(words):
     rows = [row for row in ops_rows.ROWS if not words or any(word in row.name for word in words)]
     if not rows:
@@ -114,7 +126,7 @@ def race_ops(words):
     ops.race(rows, TAPEDECK, PYTHON if has_torch() else None, bound, QUICK)
 
 
-SECTIONS = {section.__name__: section for section in (start, scalar, add, mnist)}
+SECTIONS = {section.__name__: section for section in (start, scalar, add, mnist, training)}
 for name, section in SECTIONS.items():
     if not WANTED or name in WANTED:
         section()
