@@ -5,6 +5,9 @@
 #include <stdio.h>
 
 #include "engine/base/memory.h"
+#include "engine/base/random.h"
+
+static const uint64_t STREAM_OF_STREAMS = UINT64_C(0x73747265616d7321); // no op draws from this stream
 
 td_context *td_context_new(int threads) {
   td_context *context = td_memory_new_zero(sizeof *context);
@@ -17,8 +20,26 @@ td_context *td_context_new(int threads) {
   atomic_init(&context->interrupt, 0);
   atomic_init(&context->in_kernel, false);
   td_pool_watch(context->pool, &context->interrupt, &context->in_kernel);
+  context->home = context;
   context->batch_ceiling = TD_BATCH_LEVELS;
   return context;
+}
+
+td_context *td_context_beside(const td_context *context) {
+  td_context *beside = td_context_new(1);
+  if (!beside) return NULL;
+  beside->home = context->home;
+  beside->seed = context->seed;
+  beside->warn = context->warn;
+  beside->describe = context->describe;
+  beside->owner = context->owner;
+  return beside;
+}
+
+uint64_t td_context_stream(td_context *context) {
+  uint32_t bits[4];
+  td_random_block(context->seed, context->streams++, STREAM_OF_STREAMS, bits);
+  return (uint64_t)bits[1] << 32 | bits[0];
 }
 
 void td_context_free(td_context *context) {

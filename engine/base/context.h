@@ -19,6 +19,7 @@ struct td_context {
   td_error error;
   td_pool *pool;
   uint64_t seed, counter;              // session's random state: numbers drawn so far
+  uint64_t streams;                    // independent streams given out since the seed was set (td_context_stream)
   td_place place;                      // the source place that runs now; ops stamp it on what they make
   atomic_int interrupt;                // nonzero: stop soon with TD_ERROR_INTERRUPT
   atomic_bool in_kernel;               // what runs now may be left half done on an interrupt: dispatch drops it
@@ -33,10 +34,28 @@ struct td_context {
   // Text of a place, such as "line 3" or "train.deck:14", for messages of the engine; NULL: "an unknown line"
   void (*describe)(void *owner, td_place place, char *buffer, int size);
   void *owner;                         // of warn and describe
+  // Several threads may run in turns, each with its own context. Around work that touches nothing shared, leave() lets the
+  // others run and enter() waits for the turn again. NULL: this thread is alone
+  void (*leave)(void *thread);
+  void (*enter)(void *thread);
+  void *thread;                        // of leave and enter
+  bool apart;                          // what runs belongs to no tape from outside of it
+  td_context *home;                    // the owner's first context, which lives longest; itself
 };
 
+// Around work that touches nothing that other threads may see.
+static inline void td_context_leave(td_context *context) {
+  if (context->leave) context->leave(context->thread);
+}
+static inline void td_context_enter(td_context *context) {
+  if (context->leave) context->enter(context->thread);
+}
+
 td_context *td_context_new(int threads); // threads 0: td_threads_wanted(); NULL: no memory
+td_context *td_context_beside(const td_context *context); // for another thread of the same owner: kernels run on it alone
 void td_context_free(td_context *context);
+uint64_t td_context_stream(td_context *context); // seed of a new stream of random numbers; the session's own go on undisturbed
+
 
 int td_error_set(td_context *context, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void td_error_hint(td_context *context, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -133,7 +133,9 @@ static int read_all(td_context *context, int fd, const char *path, size_t expect
   size_t capacity = (expected ? expected : FIRST_READ) + 1, used = 0; // one more, to see the end and to hold the NUL
   char *data = td_memory_new(capacity);
   while (data) {
+    td_context_leave(context);
     ssize_t got = call_read(fd, data + used, capacity - used);
+    td_context_enter(context);
     if (got < 0) {
       int error = errno;
       td_memory_free(data);
@@ -197,7 +199,7 @@ static int map_all(td_context *context, int fd, const char *path, size_t bytes, 
   char *data = injected() ? MAP_FAILED : mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
   if (data == MAP_FAILED) return refuse(context, "map", path, errno);
   *out = data;
-  if (td_map_watch(data, bytes, &context->interrupt)) return TD_OK;
+  if (td_map_watch(data, bytes, &context->home->interrupt)) return TD_OK;
   *out = NULL;
   munmap(data, bytes);
   return td_error_set(context, TD_ERROR_FILE, "map: '%s': too many files are mapped at once", path);

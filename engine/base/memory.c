@@ -302,8 +302,7 @@ static void lists_empty(thread_cache *cache) {
   }
 }
 
-static void thread_end(void *argument) {
-  thread_cache *cache = argument;
+static void cache_end(thread_cache *cache) {
   lists_empty(cache);
   pthread_mutex_lock(&shared.lock);
   fine_leave(cache);
@@ -312,8 +311,12 @@ static void thread_end(void *argument) {
   shared.live += atomic_load_explicit(&cache->live, memory_order_relaxed);
   shared.count += atomic_load_explicit(&cache->count, memory_order_relaxed);
   pthread_mutex_unlock(&shared.lock);
-  mine = NULL;
   free(cache);
+}
+
+static void thread_end(void *argument) {
+  mine = NULL;
+  cache_end(argument);
 }
 
 static void start(void) {
@@ -321,8 +324,7 @@ static void start(void) {
   machine_bytes = machine_find();
 }
 
-static thread_cache *thread_start(void) {
-  pthread_once(&once, start);
+static thread_cache *cache_start(void) {
   thread_cache *cache = calloc(1, sizeof *cache);
   if (!cache) return NULL;
   for (unsigned i = 0; CACHED && i < OWN_CLASSES; i++)
@@ -333,8 +335,26 @@ static thread_cache *thread_start(void) {
   if (cache->next) cache->next->link = &cache->next;
   shared.threads = cache;
   pthread_mutex_unlock(&shared.lock);
-  pthread_setspecific(thread_key, cache);
+  return cache;
+}
+
+static thread_cache *thread_start(void) {
+  pthread_once(&once, start);
+  thread_cache *cache = pthread_getspecific(thread_key);
+  if (!cache && (cache = cache_start())) pthread_setspecific(thread_key, cache);
   return mine = cache;
+}
+
+td_memory_cache *td_memory_cache_new(void) { return (td_memory_cache *)cache_start(); }
+
+void td_memory_cache_free(td_memory_cache *cache) {
+  if (cache) cache_end((thread_cache *)cache);
+}
+
+td_memory_cache *td_memory_cache_use(td_memory_cache *cache) {
+  thread_cache *before = mine;
+  mine = (thread_cache *)cache;
+  return (td_memory_cache *)before;
 }
 
 static inline void counter_add(_Atomic int64_t *counter, int64_t n) { // the owner is the only writer

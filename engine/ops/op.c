@@ -199,6 +199,28 @@ static int run_breakable(const td_call *call) {
   return td_error_set(context, TD_ERROR_INTERRUPT, "interrupted in %s", call->op->name);
 }
 
+enum { LEAVES_FROM = 16384 }; // elements: work that takes longer than handing the turn over and back
+
+static bool is_long(const td_call *call) {
+  int64_t elements = 0;
+  for (int i = 0; i < call->in_count; i++)
+    if (call->in[i].data) elements += call->in[i].size;
+  for (int i = 0; i < call->out_count; i++) elements += call->out[i].size;
+  return elements >= LEAVES_FROM;
+}
+
+// Long kernels let the session's other threads run: their inputs are held meanwhile, so nobody writes or frees them.
+static int run_beside(td_call *call, td_tensor *const *in) {
+  td_context *context = call->context;
+  if (!context->leave || !is_long(call)) return run_breakable(call);
+  for (int i = 0; i < call->in_count; i++) td_tensor_ref(in[i]);
+  td_context_leave(context);
+  int code = run_breakable(call);
+  td_context_enter(context);
+  for (int i = 0; i < call->in_count; i++) td_tensor_unref(in[i]);
+  return code;
+}
+
 static int run_kernel(const td_infer *infer, td_tensor *const *in, td_tensor *const *out) {
   const td_op *op = infer->op;
   td_call call;
@@ -212,11 +234,11 @@ static int run_kernel(const td_infer *infer, td_tensor *const *in, td_tensor *co
     else call.in[i].data = NULL;
   }
   for (int i = 0; i < call.out_count; i++) view_of(&call.out[i], out[i]);
-  if (!op->workspace) return run_breakable(&call);
+  if (!op->workspace) return run_beside(&call, in);
   int64_t bytes = op->workspace(&call);
   call.workspace = bytes > 0 ? td_memory_new((size_t)bytes < WORKSPACE_LEAST ? WORKSPACE_LEAST : (size_t)bytes) : NULL;
   if (bytes > 0 && !call.workspace) return td_error_memory(call.context, op->name, bytes);
-  int code = run_breakable(&call);
+  int code = run_beside(&call, in);
   td_memory_free(call.workspace);
   return code;
 }

@@ -11,6 +11,18 @@
 
 enum { NOTES_MAX = 4096, NOTES_COMPARED = 64 };
 
+// Slots that are taken, in all contexts: a tensor may be seen by several, and its bits must mean one tape.
+static _Atomic uint64_t slots_taken;
+
+static int slot_take(void) { // -1: none is free
+  uint64_t taken = atomic_load(&slots_taken), vacant;
+  do {
+    vacant = ~taken & TD_TAPE_BITS;
+    if (!vacant) return -1;
+  } while (!atomic_compare_exchange_weak(&slots_taken, &taken, taken | (vacant & -vacant)));
+  return __builtin_ctzll(vacant);
+}
+
 // ---- the tapes of a context ----
 
 td_tapes *td_tapes_of(td_context *context) {
@@ -37,6 +49,33 @@ void td_tapes_free(td_context *context) {
   context->recorder = NULL;
   context->tapes = NULL;
   td_memory_free(tapes);
+}
+
+td_apart td_apart_enter(td_context *context, uint64_t seed) {
+  td_apart outer = {context->seed,      context->counter,     context->streams,       context->tapes, context->recorder,
+                    context->inspector, context->batch_depth, context->batch_ceiling, context->apart};
+  context->seed = seed;
+  context->counter = context->streams = 0;
+  context->tapes = NULL;
+  context->recorder = NULL;
+  context->inspector = NULL;
+  context->batch_depth = 0;
+  context->batch_ceiling = TD_BATCH_LEVELS;
+  context->apart = true;
+  return outer;
+}
+
+void td_apart_leave(td_context *context, const td_apart *outer) {
+  td_tapes_free(context);
+  context->seed = outer->seed;
+  context->counter = outer->counter;
+  context->streams = outer->streams;
+  context->tapes = outer->tapes;
+  context->recorder = outer->recorder;
+  context->inspector = outer->inspector;
+  context->batch_depth = outer->batch_depth;
+  context->batch_ceiling = outer->batch_ceiling;
+  context->apart = outer->apart;
 }
 
 void td_tape_warn(td_context *context, const char *format, ...) {
@@ -137,10 +176,10 @@ int td_tape_open(td_context *context, td_tape *tape) {
     td_error_hint(context, "checkpoint the function inside of that tape instead");
     return TD_ERROR_STATE;
   }
-  uint64_t vacant = ~tapes->open & TD_TAPE_BITS;
-  if (!vacant) return td_error_set(context, TD_ERROR_STATE, "GradientTape: %d tapes are open already", TD_SLOTS);
+  int slot = slot_take();
+  if (slot < 0) return td_error_set(context, TD_ERROR_STATE, "GradientTape: %d tapes are open already", TD_SLOTS);
   if (tape->spent) td_tape_reset(context, tape);
-  tape->slot = __builtin_ctzll(vacant);
+  tape->slot = slot;
   tape->paused = 0;
   tapes->slots[tape->slot] = tape;
   tapes->depths[tape->slot] = (uint8_t)context->batch_depth;
@@ -163,6 +202,7 @@ void td_tape_close(td_context *context, td_tape *tape) {
   tapes->paused &= ~bit;
   tapes->watching &= ~bit;
   tape->slot = -1;
+  atomic_fetch_and(&slots_taken, ~bit);
   td_tapes_update(context);
 }
 
@@ -323,8 +363,8 @@ int td_tapes_loosen(td_context *context) {
 
 td_tensor *td_variable_read(td_context *context, td_variable *v) {
   if (!(v->value->flags & TD_TENSOR_FROM_VARIABLE) && !own_value(context, v)) return NULL;
-  if (v->requires_grad && !(context->tapes && ((td_tapes *)context->tapes)->loose) && td_tapes_loosen(context))
-    return NULL;
+  bool loosens = v->requires_grad && !context->apart && !(context->tapes && ((td_tapes *)context->tapes)->loose);
+  if (loosens && td_tapes_loosen(context)) return NULL;
   td_tapes *tapes = context->tapes;
   if (!context->recorder || tapes->replaying || !td_dtype_is_float(v->value->dtype)) return td_tensor_ref(v->value);
   uint64_t wanted = wanted_by(tapes, v);

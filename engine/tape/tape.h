@@ -46,6 +46,19 @@ int64_t td_record_bytes(const td_record *record);         // bytes of the storag
 // Drops the state of tapes: closes open ones, forgets grads that hold their own graph. Before td_context_free.
 void td_tapes_free(td_context *context);
 
+// Runs code apart: on its own random numbers from seed on, unseen by the tapes and the vmap that are open, and gone
+// without a trace. Calls nest.
+typedef struct td_apart {
+  uint64_t seed, counter, streams;
+  void *tapes;
+  const struct td_recorder *recorder;
+  const struct td_inspector *inspector;
+  int batch_depth, batch_ceiling;
+  bool apart;
+} td_apart;
+td_apart td_apart_enter(td_context *context, uint64_t seed);
+void td_apart_leave(td_context *context, const td_apart *outer);
+
 td_tape *td_tape_new(td_context *context, bool persistent, bool watch_accessed_variables);
 void td_tape_unref(td_context *context, td_tape *tape);
 td_tape *td_tape_ref(td_tape *tape);

@@ -108,7 +108,10 @@ td_module *td_deck_load(td_interpreter *I, int index) {
   td_module *module = td_module_new(I, row->name);
   if (!module) return NULL;
   *deck = module;
-  if (td_run_module(I, module, row->text, strlen(row->text), name, "") == TD_RUN_DONE) return module;
+  I->core->loading++;
+  td_run_result result = td_run_module(I, module, row->text, strlen(row->text), name, "");
+  I->core->loading--;
+  if (result == TD_RUN_DONE) return module;
   *deck = NULL;
   td_unref(td_from(module));
   return NULL;

@@ -83,7 +83,7 @@ static td_value builtin_seed(td_interpreter *I, td_value self, td_value *argumen
   int64_t seed = td_to_int(I, arguments[0], &ok);
   if (!ok) return td_is_nil(I->raised) ? td_raise(I, TD_CLASS_TYPE_ERROR, "seed: needs an int") : TD_NIL;
   I->context->seed = (uint64_t)seed;
-  I->context->counter = 0;
+  I->context->counter = I->context->streams = 0;
   return TD_NONE;
 }
 
@@ -228,7 +228,8 @@ bool td_tensors_register(td_interpreter *I) {
          td_builtin_define_rows(I, td_vmap_builtins) && td_builtin_define_rows(I, td_custom_builtins) &&
          td_builtin_define_rows(I, td_check_builtins) &&
          td_builtin_define_rows(I, td_progress_builtins) && td_builtin_define_rows(I, td_optimizer_builtins) &&
-         td_builtin_define_rows(I, td_layer_builtins) &&
+         td_builtin_define_rows(I, td_layer_builtins) && td_builtin_define_rows(I, td_worker_builtins) &&
+         td_builtin_define_rows(I, td_dataset_builtins) &&
          td_builtin_define_rows(I, td_file_builtins) && td_builtin_define_rows(I, td_tensor_file_builtins) &&
          td_builtin_define_rows(I, td_summary_builtins);
 }

@@ -39,6 +39,7 @@ struct td_core {
   td_module **modules;      // builtin ones (math, time), found by import
   int32_t module_count, module_capacity;
   td_module **decks;        // one for each deck of the library; NULL: not loaded; counted
+  int loading;              // decks that run now: other threads must not find them half done, so the turn stays (turn.h)
   td_text output;
   int output_stream;        // 1 stdout, 2 stderr
   int exit_code;
@@ -166,6 +167,7 @@ int td_each(td_interpreter *, td_value iterable, td_step *step, void *state); //
 
 // value.c, collect.c
 int64_t td_containers_live(void);  // on this thread
+void td_containers_live_set(int64_t live); // the heap went to this thread
 void td_containers_clear(td_interpreter *); // at the interpreter's end: empties all, so that no cycle is left
 
 // value_module.c, import.c, builtin.c, run.c
@@ -173,6 +175,7 @@ bool td_deck_is(const td_interpreter *, const td_module *module); // is it a dec
 td_module *td_deck_load(td_interpreter *, int index); // runs a deck of the library once; borrowed; NULL: exception
 int td_deck_find(const td_interpreter *, const char *name); // -1: none
 void td_stack_limit_find(td_interpreter *);
+void td_workers_end(td_interpreter *); // worker.c: ends and joins the threads that feed
 td_execute td_import_execute, td_from_import_execute;
 bool td_module_put(td_interpreter *, td_module *, td_str *name, td_value value); // takes over value
 td_value td_module_attribute(td_interpreter *, td_module *module, td_str *name); // NIL without exception: absent

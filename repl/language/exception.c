@@ -7,7 +7,7 @@
 
 #include "engine/base/map.h"
 #include "engine/base/memory.h"
-#include "repl/language/core.h"
+#include "repl/language/turn.h"
 
 td_value td_take_raised(td_interpreter *I) {
   td_value raised = I->raised;
@@ -179,6 +179,12 @@ static enum td_builtin_class class_of_code(int code) {
   return TD_CLASS_SYSTEM_ERROR;
 }
 
+static td_value raise_interrupt(td_interpreter *I) {
+  atomic_store(&I->context->interrupt, 0);
+  if (!td_map_lost()) return td_raise(I, TD_CLASS_KEYBOARD_INTERRUPT, "interrupted");
+  return td_raise(I, TD_CLASS_OS_ERROR, "a mapped file became shorter while it was read: what is gone reads as zeros");
+}
+
 td_value td_raise_engine(td_interpreter *I) {
   td_error *error = &I->context->error;
   if (error->code == TD_OK) return td_raise(I, TD_CLASS_SYSTEM_ERROR, "the engine failed without saying why");
@@ -188,8 +194,7 @@ td_value td_raise_engine(td_interpreter *I) {
   }
   if (error->code == TD_ERROR_INTERRUPT) {
     td_error_clear(I->context);
-    td_interrupted_slow(I);
-    return TD_NIL;
+    return raise_interrupt(I);
   }
   td_raise(I, class_of_code(error->code), "%s", error->message);
   td_report *report = ((td_exception *)I->raised.o)->report;
@@ -204,9 +209,9 @@ td_value td_raise_engine(td_interpreter *I) {
 }
 
 bool td_interrupted_slow(td_interpreter *I) {
-  atomic_store(&I->context->interrupt, 0);
-  if (td_map_lost()) td_raise(I, TD_CLASS_OS_ERROR, "a mapped file became shorter while it was read: what is gone reads as zeros");
-  else td_raise(I, TD_CLASS_KEYBOARD_INTERRUPT, "interrupted");
+  if (I->turn) td_turn_yield(I);
+  if (!atomic_load(&I->context->interrupt)) return false;
+  raise_interrupt(I);
   return true;
 }
 

@@ -158,6 +158,7 @@ static void drop_tables(td_interpreter *I, struct td_core *core) {
 }
 
 static void drop_objects(td_interpreter *I) {
+  td_workers_end(I);
   td_clear_raised(I);
   td_unref(I->handling);
   td_unref(I->last);

@@ -22,7 +22,8 @@ typedef struct td_frame {
 typedef td_value td_command(td_interpreter *, char kind, const char *line); // kind '%', '!' or '?'; None, or a value to show; NIL: exception
 
 struct td_interpreter {
-  td_context *context;      // owned
+  td_context *context;      // of the thread that runs now (turn.h)
+  atomic_int wanted;        // nonzero: another thread waits for the turn; running code looks between statements
   td_frame *frame;
   td_value *slots;          // frame->slots: what LOCAL names index
   td_value *stack, *stack_top, *stack_end; // frames' slots and call arguments; never moves
@@ -51,6 +52,7 @@ struct td_interpreter {
   td_command *command;      // runs COMMAND lines; set by the notebook; NULL: they are errors
   const struct td_library_deck *library; // the standard library's decks, ends with name NULL; set by who made the interpreter; NULL: none
   const td_builtin *builtin; // the builtin function that was called last: its data, for natives shared by many rows
+  struct td_turn *turn;     // whose turn it is among several threads; NULL: there is one only
   struct td_core *core;     // caches and tables of the core's own files (core.h)
 };
 
@@ -101,10 +103,11 @@ td_value td_raise_engine(td_interpreter *);                       // turns conte
 td_value td_raise_memory(td_interpreter *);                       // needs no memory itself
 void td_clear_raised(td_interpreter *);
 bool td_raised_is(td_interpreter *, enum td_builtin_class class);  // an exception of the class, or of one under it, is in flight
-// Called at statements, back edges and by long builtins: true: KeyboardInterrupt was raised.
+// Called at statements, back edges and by long builtins: true: KeyboardInterrupt was raised. May let other threads run.
 bool td_interrupted_slow(td_interpreter *);
 static inline bool td_interrupted(td_interpreter *I) {
-  return __builtin_expect(atomic_load_explicit(&I->context->interrupt, memory_order_relaxed), 0) && td_interrupted_slow(I);
+  int asked = atomic_load_explicit(&I->context->interrupt, memory_order_relaxed) | atomic_load_explicit(&I->wanted, memory_order_relaxed);
+  return __builtin_expect(asked, 0) && td_interrupted_slow(I);
 }
 
 // Output of the running code: buffered, an OUTPUT event at newline batches and where a statement of the top level ends.

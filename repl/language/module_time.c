@@ -42,12 +42,15 @@ static td_value time_sleep(td_interpreter *I, td_value self, td_value *arguments
   if (seconds < 0) return td_raise(I, TD_CLASS_VALUE_ERROR, "sleep length must be non-negative");
   if (seconds > 1e9) return td_raise(I, TD_CLASS_OVERFLOW_ERROR, "timestamp too large to convert to C _PyTime_t");
   td_output_flush(I);
+  td_context *context = I->context;
   const double slice = 0.02; // how long an interrupt may wait
   for (double end = seconds_of(CLOCK_MONOTONIC) + seconds, left = seconds; left > 0;
        left = end - seconds_of(CLOCK_MONOTONIC)) {
     double now = left < slice ? left : slice;
     struct timespec pause = {.tv_nsec = (long)(now * 1e9)};
+    td_context_leave(context);
     nanosleep(&pause, NULL);
+    td_context_enter(context);
     if (td_interrupted(I)) return TD_NIL;
   }
   return td_interrupted(I) ? TD_NIL : TD_NONE;

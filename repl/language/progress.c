@@ -227,7 +227,9 @@ static int64_t total_of(td_interpreter *I, td_value iterable, td_value total) {
     td_value has = td_class_lookup(((td_instance *)iterable.o)->class, I->names->len, NULL);
     if (td_is_nil(has)) return -1;
   }
-  return td_length(I, iterable);
+  int64_t length = td_length(I, iterable);
+  if (length < 0 && td_raised_is(I, TD_CLASS_TYPE_ERROR)) td_clear_raised(I); // a dataset that doesn't know it
+  return length;
 }
 
 static td_value builtin_progress(td_interpreter *I, td_value self, td_value *arguments) {

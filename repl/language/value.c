@@ -36,7 +36,7 @@ static int comparison_swapped(int comparison) {
 static _Thread_local struct {
   int depth;
   td_container *waiting;
-  int64_t live; // containers made less containers released, on this thread
+  int64_t live; // containers made less containers released; goes with the turn from thread to thread (turn.h)
 } releasing;
 enum { RELEASE_DEPTH = 40 };
 
@@ -76,6 +76,8 @@ void *td_object_new(td_interpreter *I, const td_type *type, size_t bytes) {
 }
 
 int64_t td_containers_live(void) { return releasing.live; }
+
+void td_containers_live_set(int64_t live) { releasing.live = live; }
 
 static void release_now(td_object *object) {
   if (object->type->release) object->type->release(object);

@@ -153,7 +153,7 @@ static td_value run_seed(td_interpreter *I, const char *number) {
   long long seed = strtoll(number, &end, 0);
   if (!*number || *end) return td_raise(I, TD_CLASS_VALUE_ERROR, "%%seed needs an integer");
   I->context->seed = (uint64_t)seed;
-  I->context->counter = 0;
+  I->context->counter = I->context->streams = 0;
   return TD_NONE;
 }
 

@@ -51,6 +51,7 @@ struct td_session {
   bool signalled;                 // a byte is in the pipe
   bool running, closing, started, ended;
   td_interpreter *interpreter;
+  td_context *context; // the interpreter's main thread's: the face raises its interrupt
   td_event_sink sink;
   enum { NO_QUESTION, ASKED, REPLIED } line_state; // of td_interpreter.read_line
   char *line;                     // the reply; NULL: end of input
@@ -283,6 +284,7 @@ bool td_session_reply(td_session *s, const char *line) {
 static bool start_interpreter(td_session *s) {
   s->interpreter = td_interpreter_new(0);
   if (!s->interpreter) return false;
+  s->context = s->interpreter->context;
   s->interpreter->sink = &s->sink;
   s->interpreter->library = td_library_decks;
   s->interpreter->command = td_command_run;
@@ -371,10 +373,10 @@ bool td_session_ask(td_session *s, td_session_question *question, void *argument
 }
 
 void td_session_interrupt(td_session *s) {
-  if (s->interpreter) atomic_store(&s->interpreter->context->interrupt, 1);
+  if (s->interpreter) atomic_store(&s->context->interrupt, 1);
 }
 
-void td_session_forget_interrupt(td_session *s) { atomic_store(&s->interpreter->context->interrupt, 0); }
+void td_session_forget_interrupt(td_session *s) { atomic_store(&s->context->interrupt, 0); }
 
 // ---- life ----
 
