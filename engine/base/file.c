@@ -403,7 +403,7 @@ int td_file_make_folder(td_context *context, const char *path) {
   char *part = td_memory_text(path);
   if (!part) return td_error_memory(context, path, td_memory_failed());
   int error = make_one(part);
-  for (char *slash = part; error == ENOENT && (slash = strchr(slash + 1, '/'));) { // those above it first
+  for (char *slash = part; error == ENOENT && *part && (slash = strchr(slash + 1, '/'));) { // those above it first
     *slash = 0;
     error = make_one(part);
     *slash = '/';

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "engine/io/utf8.h"
+
 static int peek(const td_json *json) { return json->at < json->size ? (unsigned char)json->bytes[json->at] : -1; }
 
 static void skip_space(td_json *json) {
@@ -80,25 +82,12 @@ static bool read_escape(td_json *json) { // behind the backslash
   return true;
 }
 
-static bool is_character(const unsigned char *b, size_t left, size_t *length) { // of UTF-8, past ASCII
-  if (b[0] < 0xc2 || b[0] > 0xf4) return false;
-  *length = b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : 4;
-  if (left < *length) return false;
-  for (size_t i = 1; i < *length; i++)
-    if ((b[i] & 0xc0) != 0x80) return false;
-  if (b[0] == 0xe0) return b[1] >= 0xa0;
-  if (b[0] == 0xed) return b[1] < 0xa0;
-  if (b[0] == 0xf0) return b[1] >= 0x90;
-  return b[0] != 0xf4 || b[1] < 0x90;
-}
-
 static bool read_characters(td_json *json) { // up to a quote, a backslash or the end
   size_t begin = json->at;
   for (int c = peek(json); c >= 0 && c != '"' && c != '\\'; c = peek(json)) {
-    size_t length = 1;
     if (c < 32) return wrong(json, "Invalid control character at");
-    if (c >= 0x80 && !is_character((const unsigned char *)json->bytes + json->at, json->size - json->at, &length))
-      return wrong(json, "Invalid UTF-8");
+    size_t length = td_utf8_character((const uint8_t *)json->bytes + json->at, json->size - json->at);
+    if (!length) return wrong(json, "Invalid UTF-8");
     json->at += length;
   }
   td_text_add_bytes(&json->text, json->bytes + begin, json->at - begin);
@@ -216,9 +205,9 @@ bool td_json_end(td_json *json) {
 // ---- writing ----
 
 static uint32_t decode(const unsigned char *b, size_t left, size_t *length) {
-  *length = 1;
-  if (b[0] < 0x80) return b[0];
-  if (!is_character(b, left, length)) return *length = 1, 0xfffd;
+  *length = td_utf8_character(b, left);
+  if (*length == 1) return b[0];
+  if (!*length) return *length = 1, 0xfffd;
   uint32_t code = b[0] & (0xffu >> (*length + 1));
   for (size_t i = 1; i < *length; i++) code = code << 6 | (b[i] & 0x3f);
   return code;

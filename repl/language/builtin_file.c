@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "engine/base/file.h"
+#include "engine/base/memory.h"
+#include "engine/io/utf8.h"
 #include "repl/language/builtins.h"
 #include "repl/language/files.h"
 
@@ -88,20 +90,6 @@ static td_value builtin_list_folder(td_interpreter *I, td_value self, td_value *
 
 // ---- texts ----
 
-static int64_t wrong_utf8(const uint8_t *b, size_t size) { // the first byte that is in no character; -1: none
-  size_t at = 0;
-  while (at < size) {
-    int length = b[at] < 0x80 ? 1 : b[at] >= 0xc2 && b[at] <= 0xf4 ? td_utf8_size(b[at]) : 0;
-    if (!length || (size_t)length > size - at) return (int64_t)at;
-    for (int i = 1; i < length; i++)
-      if ((b[at + (size_t)i] & 0xc0) != 0x80) return (int64_t)at;
-    bool overlong = (b[at] == 0xe0 && b[at + 1] < 0xa0) || (b[at] == 0xf0 && b[at + 1] < 0x90);
-    if (overlong || (b[at] == 0xed && b[at + 1] >= 0xa0) || (b[at] == 0xf4 && b[at + 1] >= 0x90)) return (int64_t)at;
-    at += (size_t)length;
-  }
-  return -1;
-}
-
 static td_value builtin_load_text(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
   const char *path = td_existing_path(I, arguments[0], "load_text");
@@ -110,7 +98,7 @@ static td_value builtin_load_text(td_interpreter *I, td_value self, td_value *ar
   if (!path) return TD_NIL;
   if (td_file_read(I->context, path, UINT32_MAX - 64, &bytes, &size) != TD_OK) return td_raise_engine(I);
   size_t mark = size >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3) ? 3 : 0;
-  int64_t wrong = wrong_utf8((const uint8_t *)bytes, size);
+  int64_t wrong = td_utf8_wrong((const uint8_t *)bytes, size);
   td_value text = TD_NIL;
   if (wrong < 0) text = td_from(td_str_new(I, bytes + mark, size - mark));
   else

@@ -231,5 +231,5 @@ bool td_tensors_register(td_interpreter *I) {
          td_builtin_define_rows(I, td_layer_builtins) && td_builtin_define_rows(I, td_worker_builtins) &&
          td_builtin_define_rows(I, td_dataset_builtins) &&
          td_builtin_define_rows(I, td_file_builtins) && td_builtin_define_rows(I, td_tensor_file_builtins) &&
-         td_builtin_define_rows(I, td_summary_builtins);
+         td_builtin_define_rows(I, td_summary_builtins) && td_builtin_define_rows(I, td_table_builtins);
 }

@@ -1,9 +1,11 @@
-// Builtins that read and write files of tensors: IDX, .npy, PNG, safetensors.
+// Builtins that read and write files of tensors: IDX, .npy, .npz, PNG, safetensors.
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/base/memory.h"
 #include "engine/io/idx.h"
 #include "engine/io/npy.h"
+#include "engine/io/npz.h"
 #include "engine/io/png.h"
 #include "engine/io/safetensors.h"
 #include "repl/language/files.h"
@@ -19,6 +21,21 @@ static td_value builtin_load_idx(td_interpreter *I, td_value self, td_value *arg
   td_tensor *t = NULL;
   const char *path = td_existing_path(I, arguments[0], "load_idx");
   return path ? boxed(I, td_idx_load(I->context, path, &t), &t) : TD_NIL;
+}
+
+static td_value save_one(td_interpreter *I, td_value *arguments, const char *who,
+                         int (*save)(td_context *, const char *, td_tensor *)) {
+  const char *path = td_path_argument(I, arguments[0], who);
+  td_tensor *t = path ? td_saved_tensor(I, arguments[1], who) : NULL;
+  if (!t) return TD_NIL;
+  int code = save(I->context, path, t);
+  td_tensor_unref(t);
+  return td_done(I, code);
+}
+
+static td_value builtin_save_idx(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  return save_one(I, arguments, "save_idx", td_idx_save);
 }
 
 // ---- .npy ----
@@ -45,19 +62,89 @@ static td_value builtin_load_npy(td_interpreter *I, td_value self, td_value *arg
   return boxed(I, td_npy_load(I->context, path, &options, &t), &t);
 }
 
-static td_value save_one(td_interpreter *I, td_value *arguments, const char *who,
-                         int (*save)(td_context *, const char *, td_tensor *)) {
-  const char *path = td_path_argument(I, arguments[0], who);
-  td_tensor *t = path ? td_saved_tensor(I, arguments[1], who) : NULL;
-  if (!t) return TD_NIL;
-  int code = save(I->context, path, t);
-  td_tensor_unref(t);
-  return td_done(I, code);
-}
-
 static td_value builtin_save_npy(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
   return save_one(I, arguments, "save_npy", td_npy_save);
+}
+
+// ---- .npz ----
+
+static bool put(td_interpreter *I, td_dict *dict, const char *name, size_t length, td_value value) { // takes over value
+  td_value key = td_is_nil(value) ? TD_NIL : td_from(td_str_new(I, name, length));
+  bool ok = !td_is_nil(key) && td_dict_set(I, dict, key, value);
+  td_unref(key);
+  td_unref(value);
+  return ok;
+}
+
+typedef struct collection {
+  td_interpreter *interpreter;
+  td_dict *dict;
+} collection;
+
+static int take_array(void *owner, const char *name, td_tensor *t) {
+  const collection *c = owner;
+  if (put(c->interpreter, c->dict, name, strlen(name), td_tensor_box(c->interpreter, t))) return TD_OK;
+  return td_error_set(c->interpreter->context, TD_ERROR_CALLBACK, "load_npz: no memory");
+}
+
+static td_value builtin_load_npz(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  const char *path = td_existing_path(I, arguments[0], "load_npz");
+  collection c = {I, path ? td_dict_new(I) : NULL};
+  if (!c.dict) return TD_NIL;
+  if (td_npz_load(I->context, path, take_array, &c) == TD_OK) return td_from(c.dict);
+  td_unref(td_from(c.dict));
+  return td_raise_engine(I);
+}
+
+typedef struct arrays { // what save_npz saves
+  td_npz_entry *entries; // each holds a reference
+  int64_t count;
+  char (*numbered)[24]; // names of those without one
+} arrays;
+
+static bool add_array(td_interpreter *I, arrays *a, const char *name, td_value v) {
+  td_tensor *t = td_saved_tensor(I, v, "save_npz");
+  if (!t) return false;
+  a->entries[a->count++] = (td_npz_entry){name, t};
+  return true;
+}
+
+static bool add_arrays(td_interpreter *I, arrays *a, const td_tuple *unnamed, td_dict *named) {
+  td_value key, value;
+  for (int64_t i = 0; i < unnamed->count; i++) {
+    snprintf(a->numbered[i], sizeof a->numbered[i], "arr_%lld", (long long)i);
+    if (!add_array(I, a, a->numbered[i], unnamed->items[i])) return false;
+  }
+  for (int64_t position = 0; td_dict_next(named, &position, &key, &value);) {
+    const char *name = td_as_str(key)->data;
+    for (int64_t i = 0; i < unnamed->count; i++)
+      if (!strcmp(name, a->numbered[i]))
+        return td_raise(I, TD_CLASS_VALUE_ERROR, "save_npz: two arrays have the name %s", name), false;
+    if (!add_array(I, a, name, value)) return false;
+  }
+  return true;
+}
+
+static td_value builtin_save_npz(td_interpreter *I, td_value self,
+                                 td_value *arguments) { // path, compressed, *arrays, **named
+  (void)self;
+  const char *path = td_path_argument(I, arguments[0], "save_npz");
+  int compressed = path ? td_truth(I, arguments[1]) : -1;
+  if (compressed < 0) return TD_NIL;
+  const td_tuple *unnamed = td_as_tuple(arguments[2]);
+  td_dict *named = td_as_dict(arguments[3]);
+  arrays a = {.entries = td_memory_new((size_t)(unnamed->count + named->count + 1) * sizeof *a.entries),
+              .numbered = td_memory_new((size_t)(unnamed->count + 1) * sizeof *a.numbered)};
+  td_value result = TD_NIL;
+  if (!a.entries || !a.numbered) td_raise_memory(I);
+  else if (add_arrays(I, &a, unnamed, named))
+    result = td_done(I, td_npz_save(I->context, path, a.entries, a.count, compressed));
+  for (int64_t i = 0; i < a.count; i++) td_tensor_unref(a.entries[i].tensor);
+  td_memory_free(a.entries);
+  td_memory_free(a.numbered);
+  return result;
 }
 
 // ---- PNG ----
@@ -75,14 +162,6 @@ static td_value builtin_save_png(td_interpreter *I, td_value self, td_value *arg
 }
 
 // ---- safetensors ----
-
-static bool put(td_interpreter *I, td_dict *dict, const char *name, size_t length, td_value value) { // takes over value
-  td_value key = td_is_nil(value) ? TD_NIL : td_from(td_str_new(I, name, length));
-  bool ok = !td_is_nil(key) && td_dict_set(I, dict, key, value);
-  td_unref(key);
-  td_unref(value);
-  return ok;
-}
 
 static td_value builtin_load_safetensors(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
@@ -175,6 +254,8 @@ static td_value builtin_save_safetensors(td_interpreter *I, td_value self, td_va
 
 const td_method td_tensor_file_builtins[] = {
     {"load_idx", "(path)", builtin_load_idx, "A tensor from an IDX file (MNIST's format), gzipped or not."},
+    {"save_idx", "(path, x)", builtin_save_idx,
+     "Saves a tensor of uint8, int32, float32 or float64 as an IDX file, gzipped when the name ends in .gz."},
     {"load_npy", "(path, mmap=False, rows=None)", builtin_load_npy,
      "A tensor from one of NumPy's .npy files.\n\n"
      "Any version, byte order and memory order; int8, int16 and uint16 become int32, uint32 and uint64 int64, with a "
@@ -187,6 +268,14 @@ const td_method td_tensor_file_builtins[] = {
      "Saves a tensor as a .npy file, which numpy.load reads.\n\nThe old file or the new one is there at any moment, "
      "whole. "
      "bfloat16 is written as ml_dtypes does: NumPy alone sees its bytes without a type."},
+    {"load_npz", "(path)", builtin_load_npz,
+     "The arrays of one of NumPy's .npz files, as a dict by name.\n\nThe archive is checked whole before anything is "
+     "unpacked; each "
+     "array's checksum must be right. Types are read as load_npy reads them."},
+    {"save_npz", "(path, *arrays, compressed=False, **named)", builtin_save_npz,
+     "Saves tensors as a .npz file, which numpy.load reads; those without a name are called arr_0, arr_1, ...\n\nThe "
+     "old file or "
+     "the new one is there at any moment, whole."},
     {"load_png", "(path)", builtin_load_png,
      "A picture as a tensor: [H, W] when it is grey, else [H, W, C] with 2 (grey, alpha), 3 (RGB) or 4 (RGBA) "
      "channels.\n\n"

@@ -12,6 +12,6 @@ td_tensor *td_saved_tensor(td_interpreter *, td_value v, const char *who);
 bool td_str_argument(td_interpreter *, td_value v, const char *who, const char *what); // false: TypeError
 td_value td_done(td_interpreter *, int code); // None, or the engine's error raised
 
-extern const td_method td_file_builtins[], td_tensor_file_builtins[], td_summary_builtins[];
+extern const td_method td_file_builtins[], td_tensor_file_builtins[], td_summary_builtins[], td_table_builtins[];
 bool td_json_register(td_interpreter *); // module_json.c
 #endif

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine/base/file.h"
+#include "engine/base/map.h"
 #include "engine/base/memory.h"
 
 static td_context *context;
@@ -316,6 +317,74 @@ START_TEST(appends_of_two_processes_stay_whole) {
 }
 END_TEST
 
+START_TEST(parts_are_one_file) {
+  const td_file_part parts[] = {{"one ", 4}, {"", 0}, {"two", 3}};
+  ck_assert_int_eq(td_file_save_parts(context, "a", parts, 3), TD_OK);
+  ck_assert(holds("a", "one two"));
+  ck_assert_int_eq(entries(), 1);
+}
+END_TEST
+
+static int add_length(void *owner, const char *name) {
+  *(size_t *)owner += strlen(name);
+  return TD_OK;
+}
+
+static int refuse_name(void *owner, const char *name) {
+  (void)name;
+  ++*(int *)owner;
+  return TD_ERROR_VALUE;
+}
+
+START_TEST(folders) {
+  size_t length = 0;
+  int calls = 0;
+  ck_assert_int_eq(td_file_make_folder(context, "a/b//c/"), TD_OK);
+  ck_assert_int_eq(td_file_make_folder(context, "a/b/c"), TD_OK);
+  ck_assert(td_file_is_folder("a/b/c") && !td_file_is_folder("a/x"));
+  ck_assert_int_eq(save("a/b/file", "x"), TD_OK);
+  ck_assert(!td_file_is_folder("a/b/file"));
+  ck_assert_int_eq(td_file_make_folder(context, "a/b/file/d"), TD_ERROR_FILE);
+  ck_assert_int_eq(td_file_make_folder(context, ""), TD_ERROR_FILE);
+  ck_assert_int_eq(td_file_list(context, "a/b", add_length, &length), TD_OK);
+  ck_assert_uint_eq(length, 5);
+  ck_assert_int_eq(td_file_list(context, "a/b", refuse_name, &calls), TD_ERROR_VALUE);
+  ck_assert_int_eq(calls, 1);
+  ck_assert_int_eq(td_file_list(context, "a/none", add_length, &length), TD_ERROR_FILE);
+  ck_assert_int_eq(td_file_remove(context, "a/b"), TD_ERROR_FILE);
+  ck_assert_int_eq(td_file_remove(context, "a/b/file"), TD_OK);
+  ck_assert(!td_file_exists("a/b/file"));
+  ck_assert_int_eq(td_file_remove(context, "a/b/file"), TD_ERROR_FILE);
+  ck_assert(!rmdir("a/b/c") && !rmdir("a/b") && !rmdir("a"));
+}
+END_TEST
+
+START_TEST(mapped_files) {
+  char *bytes;
+  size_t size;
+  ck_assert_int_eq(save("a", "content"), TD_OK);
+  ck_assert_int_eq(td_file_map(context, "a", &bytes, &size), TD_OK);
+  ck_assert(size == 7 && !memcmp(bytes, "content", 7) && !td_map_damaged(bytes));
+  td_map_drop(bytes, size);
+  ck_assert_int_eq(save("a", ""), TD_OK);
+  ck_assert_int_eq(td_file_map(context, "a", &bytes, &size), TD_OK);
+  ck_assert(!bytes && !size);
+  ck_assert_int_eq(td_file_map(context, "/dev/null", &bytes, &size), TD_OK);
+  ck_assert_ptr_null(bytes);
+  ck_assert_int_eq(td_file_map(context, ".", &bytes, &size), TD_ERROR_FILE);
+  ck_assert_int_eq(td_file_map(context, "none", &bytes, &size), TD_ERROR_FILE);
+  ck_assert_int_eq(save("a", "content"), TD_OK);
+  for (int64_t n = 1;; n++) {
+    td_file_fail(n, EIO, false);
+    int code = td_file_map(context, "a", &bytes, &size);
+    td_file_fail(0, 0, false);
+    if (code == TD_OK) break;
+    ck_assert(code == TD_ERROR_FILE && !bytes && !size);
+  }
+  td_map_drop(bytes, size);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("file");
   TCase *tests = tcase_create("file");
@@ -337,6 +406,9 @@ int main(void) {
   tcase_add_test(tests, append_adds);
   tcase_add_test(tests, append_that_breaks_off_leaves_nothing);
   tcase_add_test(tests, appends_of_two_processes_stay_whole);
+  tcase_add_test(tests, parts_are_one_file);
+  tcase_add_test(tests, folders);
+  tcase_add_test(tests, mapped_files);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_ENV);
   int failed = srunner_ntests_failed(runner);

@@ -354,6 +354,36 @@ START_TEST(gzip_needs_zlib) {
 END_TEST
 #endif
 
+START_TEST(saved) {
+  static const uint8_t dtypes[] = {TD_UINT8, TD_INT32, TD_FLOAT32, TD_FLOAT64};
+  static const char *const paths[] = {"x.idx", "x.idx.gz"};
+  for (int i = 0; i < 8; i++) {
+    td_tensor *t = td_tensor_zeros(context, dtypes[i / 2], 2, (const int64_t[]){3, 5}), *back;
+    for (size_t k = 0; k < 15 * (size_t)td_dtype_bytes(t->dtype); k++) t->data[k] = (char)(k * 7);
+    int code = td_idx_save(context, paths[i % 2], t);
+#ifndef HAVE_ZLIB
+    if (i % 2) {
+      ck_assert_int_eq(code, TD_ERROR_STATE);
+      td_tensor_unref(t);
+      continue;
+    }
+#endif
+    ck_assert_int_eq(code, TD_OK);
+    ck_assert_msg(td_idx_load(context, paths[i % 2], &back) == TD_OK, "%s", context->error.message);
+    ck_assert(back->dtype == t->dtype && td_shape_equal(2, t->shape, back->rank, back->shape));
+    ck_assert_int_eq(memcmp(back->data, t->data, 15 * (size_t)td_dtype_bytes(t->dtype)), 0);
+    td_tensor_unref(t);
+    td_tensor_unref(back);
+  }
+  unlink("x.idx.gz");
+  td_tensor *t = td_tensor_zeros(context, TD_INT64, 1, (const int64_t[]){1}), *u = td_tensor_zeros(context, TD_UINT8, 0, NULL);
+  ck_assert_int_eq(td_idx_save(context, "x.idx", t), TD_ERROR_DTYPE);
+  ck_assert_int_eq(td_idx_save(context, "x.idx", u), TD_ERROR_SHAPE);
+  td_tensor_unref(t);
+  td_tensor_unref(u);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("idx");
   TCase *tests = tcase_create("idx");
@@ -368,6 +398,7 @@ int main(void) {
   tcase_add_test(tests, cut_at_every_byte);
   tcase_add_test(tests, every_byte_changed);
   tcase_add_test(tests, every_allocation_fails);
+  tcase_add_test(tests, saved);
 #ifdef HAVE_ZLIB
   tcase_add_test(tests, gzipped);
   tcase_add_test(tests, gzip_cut_at_every_byte);

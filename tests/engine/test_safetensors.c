@@ -1,7 +1,12 @@
 // safetensors files: every dtype there and back, each refusal of the format's own library, spoiled files.
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "engine/base/file.h"
 #include "engine/io/safetensors.h"
 #include "tests/engine/files.h"
 
@@ -176,10 +181,61 @@ START_TEST(without_memory) {
 }
 END_TEST
 
+static int save_filled(char fill, int64_t size) { // a tensor whose bytes are all the same
+  td_tensor *t = td_tensor_zeros(context, TD_UINT8, 1, &size);
+  memset(t->data, fill, (size_t)size);
+  int code = td_safetensors_save(context, "z.safetensors", &(td_tensor_entry){"x", 1, t}, 1, NULL, 0);
+  td_tensor_unref(t);
+  return code;
+}
+
+static char saved_fill(int64_t size) { // of the file, which must be whole
+  td_tensor_file f;
+  ck_assert_msg(td_safetensors_load(context, "z.safetensors", false, &f) == TD_OK, "%s", context->error.message);
+  const char *data = f.tensors[0].tensor->data;
+  ck_assert_int_eq(f.tensors[0].tensor->size, size);
+  for (int64_t i = 1; i < size; i++) ck_assert_int_eq(data[i], data[0]);
+  char fill = data[0];
+  td_tensor_file_clear(&f);
+  return fill;
+}
+
+START_TEST(killed_while_saving) { // the old file or a new one, whole
+  const int64_t size = 100000;
+  ck_assert_int_eq(save_filled(1, size), TD_OK);
+  for (unsigned i = 0; i < 60; i++) {
+    pid_t child = fork();
+    if (!child)
+      for (char fill = 2;; fill = (char)(fill % 100 + 1)) save_filled(fill, size);
+    usleep(i * 7919 % 20000);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    saved_fill(size);
+  }
+  ck_assert_int_eq(save_filled(7, size), TD_OK);
+  ck_assert_int_eq(saved_fill(size), 7);
+}
+END_TEST
+
+START_TEST(failing_disk) { // the file is as it was; the next save works
+  ck_assert_int_eq(save_filled(1, 5000), TD_OK);
+  for (int64_t n = 1;; n++) {
+    td_file_fail(n, ENOSPC, false);
+    int code = save_filled(2, 5000);
+    td_file_fail(0, 0, false);
+    if (code == TD_OK) break;
+    ck_assert(code == TD_ERROR_FILE && strstr(context->error.message, "'z.safetensors'"));
+    saved_fill(5000);
+  }
+  ck_assert_int_eq(saved_fill(5000), 2);
+}
+END_TEST
+
 int main(void) {
-  const char *const names[] = {"starts",         "entries", "offsets", "escapes",
-                               "there_and_back", "empty",   "spoiled", "without_memory"};
-  const TTest *const tests[] = {refused_starts, refused_entries,  refused_offsets, no_escape_sequences_in_messages,
-                                there_and_back, no_tensor_at_all, spoiled,         without_memory};
+  const char *const names[] = {"starts", "entries", "offsets",        "escapes", "there_and_back",
+                               "empty",  "spoiled", "without_memory", "killed",  "disk"};
+  const TTest *const tests[] = {refused_starts,      refused_entries,  refused_offsets, no_escape_sequences_in_messages,
+                                there_and_back,      no_tensor_at_all, spoiled,         without_memory,
+                                killed_while_saving, failing_disk};
   return RUN_SUITE("engine/safetensors", names, tests);
 }

@@ -11,7 +11,13 @@
 #include <unistd.h>
 
 #include "engine/base/memory.h"
+#include "engine/io/csv.h"
+#include "engine/io/event_file.h"
 #include "engine/io/idx.h"
+#include "engine/io/npy.h"
+#include "engine/io/npz.h"
+#include "engine/io/png.h"
+#include "engine/io/safetensors.h"
 #include "repl/library/library.h"
 #include "repl/language/builtins.h"
 #include "repl/language/interpreter.h"
@@ -202,19 +208,109 @@ void fuzz_cells(const uint8_t *bytes, size_t size) {
   if (td_memory_live() != before) fail("a deck: memory is left");
 }
 
-void fuzz_idx(const uint8_t *bytes, size_t size) {
+static td_context *files; // what files are read in
+static int64_t files_before;
+
+static const char *file_of(const uint8_t *bytes, size_t size) { // a file that holds them
   static int file = -1;
-  static td_context *context;
-  char path[64];
-  if (file < 0) file = memfd_create("fuzz.idx", 0);
-  if (!context) context = td_context_new(1);
-  if (file < 0 || !context || ftruncate(file, 0) || pwrite(file, bytes, size, 0) != (ssize_t)size) fail("no file");
+  static char path[64];
+  if (file < 0) file = memfd_create("fuzz", 0);
+  if (!files) files = td_context_new(1);
+  if (file < 0 || !files || ftruncate(file, 0) || pwrite(file, bytes, size, 0) != (ssize_t)size) fail("no file");
   snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-  int64_t before = td_memory_live();
-  td_tensor *tensor = NULL;
-  int code = td_idx_load(context, path, &tensor);
-  if ((code == TD_OK) != (tensor != NULL)) fail("load_idx: neither a tensor nor an error");
-  td_tensor_unref(tensor);
-  td_error_clear(context);
-  if (td_memory_live() != before) fail("load_idx: memory is left");
+  files_before = td_memory_live();
+  return path;
+}
+
+static void file_done(int code) {
+  if ((code == TD_OK) != (files->error.code == TD_OK)) fail("neither a result nor an error");
+  td_error_clear(files);
+  if (td_memory_live() != files_before) fail("memory is left");
+}
+
+static void tensor_done(int code, td_tensor *t) {
+  if ((code == TD_OK) != (t != NULL)) fail("neither a tensor nor an error");
+  td_tensor_unref(t);
+  file_done(code);
+}
+
+void fuzz_idx(const uint8_t *bytes, size_t size) {
+  td_tensor *t = NULL;
+  const char *path = file_of(bytes, size);
+  tensor_done(td_idx_load(files, path, &t), t);
+}
+
+void fuzz_npy(const uint8_t *bytes, size_t size) {
+  td_tensor *t = NULL;
+  const char *path = file_of(bytes, size);
+  tensor_done(td_npy_load(files, path, &(td_npy_options){.map = true}, &t), t);
+  tensor_done(td_npy_load(files, path, &(td_npy_options){.part = true, .start = 1, .stop = 3}, &t), t);
+}
+
+static int drop_array(void *owner, const char *name, td_tensor *t) {
+  (void)owner;
+  (void)name;
+  td_tensor_unref(t);
+  return TD_OK;
+}
+
+void fuzz_npz(const uint8_t *bytes, size_t size) {
+  const char *path = file_of(bytes, size);
+  file_done(td_npz_load(files, path, drop_array, NULL));
+}
+
+void fuzz_safetensors(const uint8_t *bytes, size_t size) {
+  const char *path = file_of(bytes, size);
+  td_tensor_file all;
+  int code = td_safetensors_load(files, path, false, &all);
+  td_tensor_file_clear(&all);
+  file_done(code);
+}
+
+void fuzz_csv(const uint8_t *bytes, size_t size) {
+  const char *path = file_of(bytes, size);
+  td_csv csv;
+  int code = td_csv_open(files, path, ',', &csv);
+  int64_t first = code == TD_OK && td_csv_has_header(&csv);
+  for (int64_t column = 0; code == TD_OK && column < csv.columns; column++) {
+    td_text text = {0};
+    td_tensor *t = NULL;
+    for (int64_t row = 0; row < csv.rows; row++) td_csv_text(&csv, row, column, &text);
+    enum td_csv_kind kind = td_csv_kind_of(&csv, column, first);
+    int numbers = td_csv_numbers(&csv, &column, 1, first, kind == TD_CSV_INTEGERS ? TD_INT64 : TD_FLOAT32, &t);
+    if ((numbers == TD_OK) != (kind != TD_CSV_TEXTS)) fail("a column's kind is wrong");
+    td_error_clear(files);
+    td_tensor_unref(t);
+    td_text_clear(&text);
+  }
+  if (code == TD_OK) td_csv_close(&csv);
+  file_done(code);
+}
+
+void fuzz_png(const uint8_t *bytes, size_t size) {
+  td_tensor *t = NULL;
+  const char *path = file_of(bytes, size);
+  tensor_done(td_png_load(files, path, &t), t);
+}
+
+void fuzz_events(const uint8_t *bytes, size_t size) {
+  const char *path = file_of(bytes, size);
+  td_event_curves all;
+  int code = td_event_curves_load(files, path, &all);
+  td_event_curves_clear(&all);
+  file_done(code);
+}
+
+void fuzz_json(const uint8_t *bytes, size_t size) {
+  static const char code[] = "import json\ntry:\n    value = json.loads(text)\nexcept (ValueError, OverflowError, RecursionError):\n    value = None\n"
+                             "assert repr(json.loads(json.dumps(value))) == repr(value)\n";
+  open_session();
+  td_str *text = td_str_new(session, (const char *)bytes, size);
+  if (!text || !td_module_set(session, session->main, "text", td_from(text))) fail("no memory for a text");
+  td_run_options options = {.name = "json", .folder = ""};
+  atomic_store(&running, 1);
+  td_run_result result = td_run(session, session->main, code, sizeof code - 1, &options);
+  atomic_store(&running, 0);
+  if (result == TD_RUN_FAILED) fail("what was read is not what is written");
+  atomic_store(&session->context->interrupt, 0);
 }

@@ -10,4 +10,11 @@ void fuzz_format(const uint8_t *bytes, size_t size);   // first byte: a value an
 void fuzz_number(const uint8_t *bytes, size_t size);   // first byte: how to read the others as a number
 void fuzz_cells(const uint8_t *bytes, size_t size);    // a deck file, cut into cells
 void fuzz_idx(const uint8_t *bytes, size_t size);      // an IDX file, gzipped or not
+void fuzz_npy(const uint8_t *bytes, size_t size);
+void fuzz_npz(const uint8_t *bytes, size_t size);
+void fuzz_safetensors(const uint8_t *bytes, size_t size);
+void fuzz_csv(const uint8_t *bytes, size_t size);
+void fuzz_png(const uint8_t *bytes, size_t size);
+void fuzz_events(const uint8_t *bytes, size_t size);
+void fuzz_json(const uint8_t *bytes, size_t size);     // json.loads, and json.dumps of what it gives
 #endif

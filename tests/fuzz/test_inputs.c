@@ -1,5 +1,5 @@
 // Inputs from a stranger, in every "make check": all past finds, then mutations of the golden decks, format specs, numbers,
-// deck files and IDX files, the same ones on every run. Each batch runs in a process of its own; when it dies, the input
+// deck files and data files, the same ones on every run. Each batch runs in a process of its own; when it dies, the input
 // that was running is shown, to be made small and kept in tests/fuzz/finds.
 #include <check.h>
 #include <glob.h>
@@ -256,12 +256,59 @@ static void make_idx(uint64_t number, input *in) {
   if (below(&state, 3) == 0) in->size = below(&state, in->size + 1);
 }
 
+// A sample of a format (tests/files/samples) with some bytes changed, cut out, doubled, or brought in from another one.
+static glob_t samples;
+
+static void spoil(uint64_t *state, input *in) {
+  static const uint8_t edges[] = {0, 1, 0x7f, 0x80, 0xff, ' ', '"', '{', '9', '\n'};
+  static input other;
+  size_t at = below(state, in->size + 1), size = below(state, 9);
+  char *bytes;
+  switch (below(state, 6)) {
+  case 0: splice(in, at, size, "", 0); break;
+  case 1: splice(in, at, 0, in->bytes + (at < size ? 0 : at - size), size < at ? size : at); break;
+  case 2: splice(in, at, 1, &edges[below(state, sizeof edges)], 1); break;
+  case 3:
+    for (size_t i = at; i < at + size && i < in->size; i++) in->bytes[i] = edges[below(state, 5)];
+    break;
+  case 4:
+    bytes = read_file(samples.gl_pathv[below(state, samples.gl_pathc)], &other.size);
+    memcpy(other.bytes, bytes, other.size);
+    free(bytes);
+    if (other.size) splice(in, at, size * 8, other.bytes + below(state, other.size) / 2, other.size / 2);
+    break;
+  default: splice(in, at, 1, &(uint8_t){(uint8_t)next_random(state)}, 1);
+  }
+}
+
+static void make_spoiled(uint64_t number, input *in) {
+  uint64_t state = number;
+  char *bytes = read_file(samples.gl_pathv[below(&state, samples.gl_pathc)], &in->size);
+  memcpy(in->bytes, bytes, in->size);
+  free(bytes);
+  for (size_t i = 1 + below(&state, 4); i > 0; i--) spoil(&state, in);
+}
+
+static void make_table(uint64_t number, input *in) {
+  static const char *const pieces[] = {",", ",", "\n", "\r\n", "\"", "\"a, b\"", "\"\"", "1", "2.5", "-3e4", "nan", "NA", "text", " ", "\xc3\xa9", "\xff", "\xef\xbb\xbf", "99999999999999999999", "1e", "inf"};
+  make_of_pieces(number, in, pieces, sizeof pieces / sizeof *pieces, 30);
+  splice(in, 0, 1, "", 0);
+}
+
+static void make_json(uint64_t number, input *in) {
+  static const char *const pieces[] = {"{", "}", "[", "]", ",", ":", "\"a\"", "\"\"", "\"\\u00e9\\n\"", "\"\\ud83d\"", "1", "-0", "2.5e3", "1e999", "null", "true", "NaN", " ", "\n", "{\"k\":[1,{}]}", "\"", "\\", "\xff", "9223372036854775808"};
+  make_of_pieces(number, in, pieces, sizeof pieces / sizeof *pieces, 14);
+  splice(in, 0, 1, "", 0);
+}
+
 // ---- cases ----
 
 // What drives a find that is named TARGET-WHAT.
 static target *target_of(const char *name) {
   static const struct { const char *name; target *run; } targets[] = {
-      {"language-", fuzz_language}, {"format-", fuzz_format}, {"number-", fuzz_number}, {"cells-", fuzz_cells}, {"idx-", fuzz_idx}};
+      {"language-", fuzz_language}, {"format-", fuzz_format}, {"number-", fuzz_number}, {"cells-", fuzz_cells}, {"idx-", fuzz_idx},
+      {"npy-", fuzz_npy}, {"npz-", fuzz_npz}, {"safetensors-", fuzz_safetensors}, {"csv-", fuzz_csv}, {"png-", fuzz_png}, {"events-", fuzz_events},
+      {"json-", fuzz_json}};
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
     if (strncmp(name, targets[i].name, strlen(targets[i].name)) == 0) return targets[i].run;
   ck_abort_msg("tests/fuzz/finds/%s: the name of no target", name);
@@ -309,11 +356,40 @@ END_TEST
 START_TEST(idx_files) { run_batches(fuzz_idx, make_idx, 4, 1000); }
 END_TEST
 
+static void run_spoiled(target *run, const char *pattern) {
+  samples = find(pattern);
+  ck_assert_msg(samples.gl_pathc > 0, "no files %s/%s", source_folder(), pattern);
+  run_batches(run, make_spoiled, 2, 2000);
+  globfree(&samples);
+}
+
+START_TEST(npy_files) { run_spoiled(fuzz_npy, "tests/files/samples/*.npy"); }
+END_TEST
+
+START_TEST(npz_files) { run_spoiled(fuzz_npz, "tests/files/samples/*.npz"); }
+END_TEST
+
+START_TEST(safetensors_files) { run_spoiled(fuzz_safetensors, "tests/files/samples/*.safetensors"); }
+END_TEST
+
+START_TEST(png_files) { run_spoiled(fuzz_png, "tests/files/samples/*.png"); }
+END_TEST
+
+START_TEST(event_files) { run_spoiled(fuzz_events, "tests/files/samples/*tfevents*"); }
+END_TEST
+
+START_TEST(tables) { run_batches(fuzz_csv, make_table, 2, 1000); }
+END_TEST
+
+START_TEST(json_texts) { run_batches(fuzz_json, make_json, 2, 1000); }
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("fuzz/inputs");
   const struct { const char *name; const TTest *test; } cases[] = {
       {"finds", past_finds}, {"decks", mutated_decks}, {"formats", format_specs},
-      {"numbers", numbers}, {"cells", deck_cells}, {"idx", idx_files}};
+      {"numbers", numbers}, {"cells", deck_cells}, {"idx", idx_files}, {"npy", npy_files}, {"npz", npz_files},
+      {"safetensors", safetensors_files}, {"png", png_files}, {"events", event_files}, {"csv", tables}, {"json", json_texts}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *test = tcase_create(cases[i].name);
     tcase_set_timeout(test, 3600);
