@@ -1,6 +1,6 @@
-// The one owner of file calls: reading and mapping whole files, saving atomically, folders. The n-th call can be made to fail with a
-// chosen errno. A save writes a temporary file beside the target, syncs it and renames it, so that the old content or
-// the new one is there, whole; mode bits are kept and links are followed.
+// The one owner of file calls: reading and mapping whole files, saving atomically, folders. The n-th call can be made
+// to fail with a chosen errno. A save writes a temporary file beside the target, syncs it and renames it, so that the
+// old content or the new one is there, whole; mode bits are kept and links are followed.
 #ifndef TD_BASE_FILE_H
 #define TD_BASE_FILE_H
 #include <stddef.h>
@@ -16,13 +16,15 @@ int td_file_read_end(td_context *context, const char *path, size_t limit, char *
 int td_file_map(td_context *context, const char *path, char **bytes, size_t *size);
 int td_file_save(td_context *context, const char *path, const void *bytes, size_t size);   // atomic
 typedef struct td_file_part { const void *bytes; size_t size; } td_file_part;
-int td_file_save_parts(td_context *context, const char *path, const td_file_part *parts, int count); // one behind the other, atomic
+// The parts one behind the other, atomic.
+int td_file_save_parts(td_context *context, const char *path, const td_file_part *parts, int count);
 int td_file_append(td_context *context, const char *path, const void *bytes, size_t size); // one write, made if absent
 bool td_file_exists(const char *path);
 bool td_file_is_folder(const char *path);
 int td_file_remove(td_context *context, const char *path);      // a file or a link; no folder
 int td_file_make_folder(td_context *context, const char *path); // with those above it; one that is there is no error
-// Calls visit with each name in a folder, without . and ..; stops where it returns a code other than TD_OK, and returns that.
+// Calls visit with each name in a folder, without . and ..; stops where it returns a code other than TD_OK, and returns
+// that.
 int td_file_list(td_context *context, const char *path, int (*visit)(void *owner, const char *name), void *owner);
 void td_file_fail(int64_t nth, int error, bool forever); // the nth file call from now fails with errno error; 0 = off
 #endif

@@ -1,6 +1,7 @@
 // The list of mappings and the handler of SIGBUS. The handler runs on the thread that read the missing page: it puts
-// zeros under the rest of the mapping and lets the read go on. Faults elsewhere go to the handler that was there before.
-// Slots are claimed by their first byte's address; a slot's other members are written before it, and cleared after.
+// zeros under the rest of the mapping and lets the read go on. Faults elsewhere go to the handler that was there
+// before. Slots are claimed by their first byte's address; a slot's other members are written before it, and cleared
+// after.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,6 +1,6 @@
-// Reading of tables. One pass cuts the file into fields; numbers are then read where they lie, texts are copied when they
-// are asked for. Decimal numbers of up to 15 digits and small exponents are exact by one multiplication or division of
-// doubles (W. D. Clinger, How to Read Floating Point Numbers Accurately); others go to strtod.
+// Reading of tables. One pass cuts the file into fields; numbers are then read where they lie, texts are copied when
+// they are asked for. Decimal numbers of up to 15 digits and small exponents are exact by one multiplication or
+// division of doubles (W. D. Clinger, How to Read Floating Point Numbers Accurately); others go to strtod.
 #include "engine/io/csv.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-// Tables as text: fields between delimiters, rows between line ends (LF, CRLF or CR), fields in double quotes where they
-// hold either, or quotes, which are doubled (RFC 4180). A byte order mark and empty lines are passed over.
+// Tables as text: fields between delimiters, rows between line ends (LF, CRLF or CR), fields in double quotes where
+// they hold either, or quotes, which are doubled (RFC 4180). A byte order mark and empty lines are passed over.
 #ifndef TD_IO_CSV_H
 #define TD_IO_CSV_H
 #include "engine/io/input.h"
@@ -19,17 +19,19 @@ typedef struct td_csv {
   int64_t capacity;
 } td_csv;
 
-// Cuts a file into fields. Errors: TD_ERROR_FILE with path, line, column and byte: a row of another length, a quote that
-// never ends, text behind a closing quote, no UTF-8; TD_ERROR_MEMORY, TD_ERROR_INTERRUPT.
+// Cuts a file into fields. Errors: TD_ERROR_FILE with path, line, column and byte: a row of another length, a quote
+// that never ends, text behind a closing quote, no UTF-8; TD_ERROR_MEMORY, TD_ERROR_INTERRUPT.
 int td_csv_open(td_context *context, const char *path, char delimiter, td_csv *csv);
 void td_csv_close(td_csv *csv);
 bool td_csv_has_header(const td_csv *csv); // no field of the first row is empty or a number
 bool td_csv_text(const td_csv *csv, int64_t row, int64_t column,
                  td_text *out); // the field's text, appended; false: no memory
-// What a column holds from row first on: true and false (in any case), numbers, or texts. Empty fields and NA, N/A, NaN, null, none (in any case) are missing numbers.
+// What a column holds from row first on: true and false (in any case), numbers, or texts. Empty fields and NA, N/A,
+// NaN, null, none (in any case) are missing numbers.
 enum td_csv_kind td_csv_kind_of(const td_csv *csv, int64_t column, int64_t first);
-// The numbers of columns, from row first on, as a tensor [rows, count]; missing ones are NaN. Errors: TD_ERROR_FILE with line and
-// column: a text, a number that the dtype can't hold, a missing one that it has no NaN for; TD_ERROR_MEMORY.
+// The numbers of columns, from row first on, as a tensor [rows, count]; missing ones are NaN. Errors: TD_ERROR_FILE
+// with line and column: a text, a number that the dtype can't hold, a missing one that it has no NaN for;
+// TD_ERROR_MEMORY.
 int td_csv_numbers(td_csv *csv, const int64_t *columns, int64_t count, int64_t first, uint8_t dtype, td_tensor **out);
 void td_csv_add(td_text *out, const char *bytes, size_t length,
                 char delimiter); // a field, in quotes where it needs them

@@ -1,5 +1,5 @@
-// Decoding of elements. One rule for both byte orders: an element is read as bytes of the machine's order, swapped where
-// the file's differs, and widened.
+// Decoding of elements. One rule for both byte orders: an element is read as bytes of the machine's order, swapped
+// where the file's differs, and widened.
 #include "engine/io/elements.h"
 
 #include <stdio.h>

@@ -7,9 +7,10 @@
 uint32_t td_crc32c(const void *bytes, size_t size);
 static inline uint32_t td_crc_mask(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8u; }
 
-// A writer into a folder, which is made when it is absent; its file is made by the first record. A record is one append to
-// the file, so that what was written outlives the process. When the first value of a name has a step that older files of
-// the folder have already, training was resumed: a record tells readers to drop what was written from that step on.
+// A writer into a folder, which is made when it is absent; its file is made by the first record. A record is one append
+// to the file, so that what was written outlives the process. When the first value of a name has a step that older
+// files of the folder have already, training was resumed: a record tells readers to drop what was written from that
+// step on.
 typedef struct td_event_writer td_event_writer;
 int td_event_writer_open(td_context *context, const char *folder, td_event_writer **out);
 void td_event_writer_close(td_event_writer *writer);
@@ -39,9 +40,9 @@ typedef struct td_event_curves {
   td_event_curve *curves;
   int64_t count, capacity;
 } td_event_curves;
-// Curves in the order in which their names appear, points in the order of the records, less those that a resumed training
-// replaced. A last record that is not whole is left out: the file may be being written. Errors: TD_ERROR_FILE with path,
-// byte and reason, for a checksum that is wrong and for a record that is none; TD_ERROR_MEMORY.
+// Curves in the order in which their names appear, points in the order of the records, less those that a resumed
+// training replaced. A last record that is not whole is left out: the file may be being written. Errors: TD_ERROR_FILE
+// with path, byte and reason, for a checksum that is wrong and for a record that is none; TD_ERROR_MEMORY.
 int td_event_curves_load(td_context *context, const char *path, td_event_curves *curves);
 void td_event_curves_clear(td_event_curves *curves);
 #endif

@@ -1,5 +1,5 @@
-// Reading the scalars of event files. What older and newer programs write is understood: simple_value, and 0-d tensors of
-// floats, doubles and integers, by field or as bytes. All other records are passed over.
+// Reading the scalars of event files. What older and newer programs write is understood: simple_value, and 0-d tensors
+// of floats, doubles and integers, by field or as bytes. All other records are passed over.
 #include "engine/io/event_file.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // Writing of event files. A record: the length in 8 bytes, its masked CRC32C, an Event, its masked CRC32C. The fields:
-// Event: 1 wall_time, 2 step, 3 file_version, 5 summary, 7 session_log. Summary: 1 value, each with 1 tag, 2 simple_value,
-// 4 image, 5 histo, 8 tensor, 9 metadata.
+// Event: 1 wall_time, 2 step, 3 file_version, 5 summary, 7 session_log. Summary: 1 value, each with 1 tag, 2
+// simple_value, 4 image, 5 histo, 8 tensor, 9 metadata.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,6 +1,6 @@
 // Loading of IDX files (Y. LeCun's page of MNIST describes the format). The header is read and checked against what the
-// file can hold before the tensor is made; the elements are then unpacked straight into it and turned in place. The file
-// must end, and a gzip checksum agree, exactly where the last element ends.
+// file can hold before the tensor is made; the elements are then unpacked straight into it and turned in place. The
+// file must end, and a gzip checksum agree, exactly where the last element ends.
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -99,7 +99,8 @@ static bool next_member(source *s) { // gzip files may be joined: another one be
   return inflateReset(&s->stream) == Z_OK;
 }
 
-// Reads up to size bytes; *got falls short of size at the end alone. Reading 0 bytes more at the end proves the checksum.
+// Reads up to size bytes; *got falls short of size at the end alone. Reading 0 bytes more at the end proves the
+// checksum.
 static int source_unpack(source *s, uint8_t *out, size_t size, size_t *got) {
   z_stream *z = &s->stream;
   *got = 0;

@@ -1,4 +1,5 @@
-// A file that is being read: its bytes as a whole, and refusals that name the reader, the file, the byte and the reason.
+// A file that is being read: its bytes as a whole, and refusals that name the reader, the file, the byte and the
+// reason.
 #ifndef TD_IO_INPUT_H
 #define TD_IO_INPUT_H
 #include "engine/tensor/tensor.h"

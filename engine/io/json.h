@@ -29,8 +29,8 @@ typedef struct td_json {
 
 // Reads a value: all of a scalar, the opening bracket of an object or an array.
 enum td_json_kind td_json_value(td_json *json);
-// After the opening bracket of an object, and after each value in it: true: a key was read into text, its value follows;
-// false: the object ended, or error is set. first: no value was read yet.
+// After the opening bracket of an object, and after each value in it: true: a key was read into text, its value
+// follows; false: the object ended, or error is set. first: no value was read yet.
 bool td_json_key(td_json *json, bool first);
 bool td_json_element(td_json *json, bool first); // of an array: true: a value follows
 bool td_json_end(td_json *json); // frees text; false: no error so far, but more than space follows

@@ -9,9 +9,9 @@ typedef struct td_npy_options {
   int64_t start, stop;
 } td_npy_options;
 
-// *out is a new reference of the file's shape, rank 0 to 8. int8, int16 and uint16 become int32, uint32 and uint64 int64,
-// each with a notice; two bytes without type (how ml_dtypes writes it) are bfloat16. Errors: TD_ERROR_FILE with path, byte
-// and reason (objects, complex numbers, texts, records, numbers past int64), TD_ERROR_MEMORY.
+// *out is a new reference of the file's shape, rank 0 to 8. int8, int16 and uint16 become int32, uint32 and uint64
+// int64, each with a notice; two bytes without type (how ml_dtypes writes it) are bfloat16. Errors: TD_ERROR_FILE with
+// path, byte and reason (objects, complex numbers, texts, records, numbers past int64), TD_ERROR_MEMORY.
 int td_npy_load(td_context *context, const char *path, const td_npy_options *options, td_tensor **out);
 // The same for the bytes of an input that is open: a member of an archive.
 int td_npy_parse(const td_input *in, td_tensor **out);

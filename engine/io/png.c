@@ -1,5 +1,5 @@
-// Reading and writing by libpng. It leaves a call that fails by longjmp, to the one setjmp around all of a picture's work;
-// what that work makes is kept in its struct, so that it can be dropped. libpng's memory is td_memory's.
+// Reading and writing by libpng. It leaves a call that fails by longjmp, to the one setjmp around all of a picture's
+// work; what that work makes is kept in its struct, so that it can be dropped. libpng's memory is td_memory's.
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif

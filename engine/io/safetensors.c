@@ -1,7 +1,7 @@
 // Reading and writing of safetensors. The reader refuses what the format's own library refuses: a file under 8 bytes, a
 // header over 100 MB, past the end, not UTF-8, not beginning with '{' or no JSON of the right form, a dtype that it
-// doesn't know, offsets that are reversed, overlap, leave a gap, don't fit shape and dtype or overflow, bytes behind the
-// last tensor, and a name that comes twice. All is checked before the first tensor is made.
+// doesn't know, offsets that are reversed, overlap, leave a gap, don't fit shape and dtype or overflow, bytes behind
+// the last tensor, and a name that comes twice. All is checked before the first tensor is made.
 #include "engine/io/safetensors.h"
 
 #include <inttypes.h>

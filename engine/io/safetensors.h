@@ -20,8 +20,8 @@ typedef struct td_tensor_file {
   int64_t metadata_count, metadata_capacity;
 } td_tensor_file;
 
-// Reads all tensors, or, with metadata_only, checks all and reads the metadata. int8, int16 and uint16 become int32, uint32
-// and uint64 int64. *file is empty on errors: TD_ERROR_FILE with path, byte, tensor and reason; TD_ERROR_MEMORY.
+// Reads all tensors, or, with metadata_only, checks all and reads the metadata. int8, int16 and uint16 become int32,
+// uint32 and uint64 int64. *file is empty on errors: TD_ERROR_FILE with path, byte, tensor and reason; TD_ERROR_MEMORY.
 int td_safetensors_load(td_context *context, const char *path, bool metadata_only, td_tensor_file *file);
 void td_tensor_file_clear(td_tensor_file *file);
 

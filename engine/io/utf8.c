@@ -1,4 +1,5 @@
-// The well-formed sequences of the Unicode standard's table 3-7: no overlong forms, no surrogates, nothing past U+10FFFF.
+// The well-formed sequences of the Unicode standard's table 3-7: no overlong forms, no surrogates, nothing past
+// U+10FFFF.
 #include "engine/io/utf8.h"
 
 size_t td_utf8_character(const uint8_t *b, size_t left) {

@@ -20,12 +20,14 @@ typedef struct td_zip {
   int64_t count;
 } td_zip;
 
-// Reads and checks the directory; nothing is unpacked. Errors: TD_ERROR_FILE with path, member, byte and reason: no archive, one
-// in several parts, encrypted or otherwise packed members, names that leave the folder or come twice, members that lie over
-// each other or past the end, and what would unpack to more than 200 times the file and 64 MiB; TD_ERROR_MEMORY.
+// Reads and checks the directory; nothing is unpacked. Errors: TD_ERROR_FILE with path, member, byte and reason: no
+// archive, one in several parts, encrypted or otherwise packed members, names that leave the folder or come twice,
+// members that lie over each other or past the end, and what would unpack to more than 200 times the file and 64 MiB;
+// TD_ERROR_MEMORY.
 int td_zip_open(td_context *context, const char *who, const char *path, td_zip *zip);
 void td_zip_close(td_zip *zip);
-// A member's bytes, checked against its CRC-32. *owned is to be freed by td_memory_free; NULL where the bytes lie in the file.
+// A member's bytes, checked against its CRC-32. *owned is to be freed by td_memory_free; NULL where the bytes lie in
+// the file.
 int td_zip_read(const td_zip *zip, int64_t member, const uint8_t **bytes, char **owned);
 
 // What is written: a member is the bytes of two parts, one behind the other (a header and the elements). All borrowed.

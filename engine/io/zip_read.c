@@ -1,5 +1,5 @@
-// Reading of zip archives, from the end: the end record (ZIP64's where it has one), the directory, and then each member's
-// own header, which must tell the same. All of it is checked before anything is unpacked.
+// Reading of zip archives, from the end: the end record (ZIP64's where it has one), the directory, and then each
+// member's own header, which must tell the same. All of it is checked before anything is unpacked.
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif

@@ -1,6 +1,6 @@
 // Writing of zip archives. Sizes and checksums are known before the first byte goes out, so that headers are whole and
-// nothing follows a member's bytes. ZIP64 fields are written where a size, an offset or the count of members needs them.
-// All members have the date 1980-01-01, so that the same content gives the same bytes.
+// nothing follows a member's bytes. ZIP64 fields are written where a size, an offset or the count of members needs
+// them. All members have the date 1980-01-01, so that the same content gives the same bytes.
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif

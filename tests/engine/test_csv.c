@@ -1,4 +1,5 @@
-// Tables as text: quotes, line ends, byte order marks, numbers to the last bit, what is refused and where, spoiled files.
+// Tables as text: quotes, line ends, byte order marks, numbers to the last bit, what is refused and where, spoiled
+// files.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

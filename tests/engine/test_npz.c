@@ -1,4 +1,5 @@
-// .npz files and the zip archives beneath: stored, deflated, ZIP64, with sizes behind the bytes; each refusal; spoiled files.
+// .npz files and the zip archives beneath: stored, deflated, ZIP64, with sizes behind the bytes; each refusal; spoiled
+// files.
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif

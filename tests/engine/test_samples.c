@@ -1,5 +1,5 @@
-// Files as other programs write them (tests/files/samples, made by make_samples.py): each holds what expected.txt says, and
-// those called bad_ are refused, with the byte.
+// Files as other programs write them (tests/files/samples, made by make_samples.py): each holds what expected.txt says,
+// and those called bad_ are refused, with the byte.
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif

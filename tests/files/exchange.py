@@ -1,4 +1,5 @@
 """What tapedeck writes is read by the other side, and the other way round: exchange.py PROGRAM COUNT, in a scratch folder."""
+
 import glob
 import os
 import subprocess
@@ -59,10 +60,15 @@ def exchange_safetensors():
     from safetensors.numpy import save_file
 
     ours = {f"t/{i}": a for i, a in enumerate(arrays())}
-    save_file(ours, "in.safetensors", metadata={"a": "b\n\"é"})
-    check(run("save_safetensors('out.safetensors', load_safetensors('in.safetensors'), safetensors_metadata('in.safetensors'))"), "the deck")
+    save_file(ours, "in.safetensors", metadata={"a": 'b\n"é'})
+    check(
+        run(
+            "save_safetensors('out.safetensors', load_safetensors('in.safetensors'), safetensors_metadata('in.safetensors'))"
+        ),
+        "the deck",
+    )
     with safe_open("out.safetensors", "np") as f:
-        check(f.metadata() == {"a": "b\n\"é"}, "metadata")
+        check(f.metadata() == {"a": 'b\n"é'}, "metadata")
         for name, a in ours.items():
             check(same(f.get_tensor(name), a), f"safetensors {a.dtype} {a.shape}")
 
@@ -87,7 +93,9 @@ def pictures_agree(x, path):
 def exchange_pictures():
     from PIL import Image
 
-    names = sorted(glob.glob(f"{here}/samples/png_*.png")) + sorted(glob.glob(os.environ.get("PNGSUITE", "") + "/[!x]*.png"))
+    names = sorted(glob.glob(f"{here}/samples/png_*.png")) + sorted(
+        glob.glob(os.environ.get("PNGSUITE", "") + "/[!x]*.png")
+    )
     deck = "".join(f"save_npy('p{i}.npy', load_png({name!r}))\n" for i, name in enumerate(names))
     random = np.random.default_rng(1)
     ours = [random.integers(0, 256, size=s).astype("u1") for s in ((5, 7), (5, 7, 2), (5, 7, 3), (5, 7, 4))]
@@ -104,7 +112,8 @@ def exchange_pictures():
 def exchange_events():
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    check(run("""
+    check(
+        run("""
 values = randn(50).astype(float64)
 save_npy("values.npy", values.astype(float32))
 with summary_writer("logs"):
@@ -118,13 +127,18 @@ with summary_writer("logs"):
 with summary_writer("logs"):
     for step in range(30, 60):
         summary.scalar("loss", 5, step)
-"""), "the deck")
+"""),
+        "the deck",
+    )
     log = EventAccumulator("logs", size_guidance={"scalars": 0})
     log.Reload()
     wanted = np.concatenate([np.load("values.npy")[:30], np.full(30, 5, dtype="f4")])
     check([e.step for e in log.Scalars("loss")] == list(range(60)), "steps")
     check((np.array([e.value for e in log.Scalars("loss")], dtype="f4") == wanted).all(), "values")
-    check(np.array_equal([e.value for e in log.Scalars("odd")], [1, np.nan, np.inf, 2], equal_nan=True), "NaN and infinity")
+    check(
+        np.array_equal([e.value for e in log.Scalars("odd")], [1, np.nan, np.inf, 2], equal_nan=True),
+        "NaN and infinity",
+    )
     check(sum(log.Histograms("kernel")[0].histogram_value.bucket) == 50, "histogram")
     check((log.Images("picture")[0].height, log.Images("picture")[0].width) == (4, 6), "picture")
     check(log.Tensors("note")[0].tensor_proto.string_val[0] == b"*text*", "text")

@@ -6,6 +6,7 @@
 A line of expected.txt: file, member (- in formats of one tensor), dtype, sizes (x between them; - for none), elements. Pictures
 are written by the encoder below, in every colour type, depth, interlacing and with transparency; PIL reads them to check it.
 """
+
 import gzip
 import io
 import os
@@ -46,15 +47,22 @@ def numbers(dtype, shape):
 
 
 def npy():
-    types = ["?", "u1", "i1"] + [order + t for order in "<>" for t in ("u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8")]
+    types = ["?", "u1", "i1"] + [
+        order + t for order in "<>" for t in ("u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8")
+    ]
     for t in types:
         name = "npy_" + t.replace("<", "little_").replace(">", "big_").replace("?", "bool") + ".npy"
         array = numbers(np.dtype(t).newbyteorder("=").name, (3, 2)).astype(t)
         np.save(path(name), array)
         expect(name, "-", array)
     special = np.array([np.nan, np.inf, -np.inf, -0.0, 5e-324, 1.7976931348623157e308])
-    for name, array in {"npy_columns.npy": np.asfortranarray(numbers("float32", (2, 3, 2))), "npy_0d.npy": np.float64(2.5), "npy_empty.npy": np.zeros((2, 0, 3)),
-                        "npy_special.npy": special, "npy_bfloat16.npy": numbers("float32", (4,)).astype(ml_dtypes.bfloat16)}.items():
+    for name, array in {
+        "npy_columns.npy": np.asfortranarray(numbers("float32", (2, 3, 2))),
+        "npy_0d.npy": np.float64(2.5),
+        "npy_empty.npy": np.zeros((2, 0, 3)),
+        "npy_special.npy": special,
+        "npy_bfloat16.npy": numbers("float32", (4,)).astype(ml_dtypes.bfloat16),
+    }.items():
         np.save(path(name), array)
         expect(name, "-", np.asarray(array))
     for version in (1, 2, 3):
@@ -100,12 +108,28 @@ class Unseekable(io.RawIOBase):
 
 
 def tensors():
-    arrays = {t: numbers(t, (2, 3)) for t in ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64")}
+    arrays = {
+        t: numbers(t, (2, 3))
+        for t in (
+            "bool",
+            "uint8",
+            "int8",
+            "uint16",
+            "int16",
+            "uint32",
+            "int32",
+            "uint64",
+            "int64",
+            "float16",
+            "float32",
+            "float64",
+        )
+    }
     arrays["model/dense/kernel"] = numbers("float32", (4, 1))
     arrays["0d"] = np.array(2.5, dtype="float32")
     arrays["empty"] = np.zeros((0, 2), dtype="float32")
     arrays["bfloat16"] = numbers("float32", (3,)).astype(ml_dtypes.bfloat16)
-    safetensors.numpy.save_file(arrays, path("tensors.safetensors"), metadata={"format": "np", "é": "x\n\"y\""})
+    safetensors.numpy.save_file(arrays, path("tensors.safetensors"), metadata={"format": "np", "é": 'x\n"y"'})
     for name, array in arrays.items():
         expect("tensors.safetensors", name, array)
 
@@ -161,7 +185,13 @@ def png_bytes(samples, depth, colour, interlaced, extra=b""):
         if part.size:
             data += filtered([packed_row(row, depth) for row in part], step)
     header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, int(interlaced))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + extra + chunk(b"IDAT", zlib.compress(data)) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + extra
+        + chunk(b"IDAT", zlib.compress(data))
+        + chunk(b"IEND", b"")
+    )
 
 
 def as_loaded(samples, depth, colour, palette, alphas, clear):
@@ -184,7 +214,7 @@ def picture(name, depth, colour, interlaced=False, transparent=False, size=(5, 7
     samples = random.integers(0, 2**depth, size=(*size, CHANNELS[colour]))
     palette = alphas = clear = None
     if colour == 3:
-        palette = random.integers(0, 256, size=(2**min(depth, 5), 3))
+        palette = random.integers(0, 256, size=(2 ** min(depth, 5), 3))
         samples %= len(palette)
         extra += chunk(b"PLTE", bytes(palette.flatten().tolist()))
     if transparent and colour == 3:
@@ -212,12 +242,22 @@ def png():
         f.write(png_bytes(np.array([[[258], [65535]]]), 16, 0, False))
     expect("png_258.png", "-", np.array([[258, 65535]], dtype="int32"))
     good = png_bytes(np.zeros((2, 2, 1), dtype=int), 8, 0, False)
-    bad = {"crc": good[:45] + bytes([good[45] ^ 1]) + good[46:], "depth": good.replace(b"\0\0\0\2\0\0\0\2\x08", b"\0\0\0\2\0\0\0\2\x07"), "short": good[:-20],
-           "huge": b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 2**24, 2**24, 8, 2, 0, 0, 0)) + good[33:],
-           "side": b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 2**31 - 1, 1, 8, 0, 0, 0, 0)) + good[33:],
-           "empty": b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 0, 1, 8, 0, 0, 0, 0)) + good[33:],
-           "no_palette": good[:16] + struct.pack(">IIBBBBB", 2, 2, 8, 3, 0, 0, 0) + struct.pack(">I", zlib.crc32(b"IHDR" + struct.pack(">IIBBBBB", 2, 2, 8, 3, 0, 0, 0))) + good[33:],
-           "no_data": good[:33] + chunk(b"IEND", b""), "too_few": png_bytes(np.zeros((2, 2, 1), dtype=int), 8, 0, False).replace(good[33:-12], chunk(b"IDAT", zlib.compress(b"\0\0")))}
+    bad = {
+        "crc": good[:45] + bytes([good[45] ^ 1]) + good[46:],
+        "depth": good.replace(b"\0\0\0\2\0\0\0\2\x08", b"\0\0\0\2\0\0\0\2\x07"),
+        "short": good[:-20],
+        "huge": b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 2**24, 2**24, 8, 2, 0, 0, 0)) + good[33:],
+        "side": b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 2**31 - 1, 1, 8, 0, 0, 0, 0)) + good[33:],
+        "empty": b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 0, 1, 8, 0, 0, 0, 0)) + good[33:],
+        "no_palette": good[:16]
+        + struct.pack(">IIBBBBB", 2, 2, 8, 3, 0, 0, 0)
+        + struct.pack(">I", zlib.crc32(b"IHDR" + struct.pack(">IIBBBBB", 2, 2, 8, 3, 0, 0, 0)))
+        + good[33:],
+        "no_data": good[:33] + chunk(b"IEND", b""),
+        "too_few": png_bytes(np.zeros((2, 2, 1), dtype=int), 8, 0, False).replace(
+            good[33:-12], chunk(b"IDAT", zlib.compress(b"\0\0"))
+        ),
+    }
     for name, data in bad.items():
         with open(path(f"bad_{name}.png"), "wb") as f:
             f.write(data)
@@ -231,7 +271,13 @@ def events():
 
     records = [event_pb2.Event(wall_time=1.5, file_version="brain.Event:2")]
     for step, value in enumerate([1.0, float("nan"), float("inf"), 2.0]):
-        records.append(event_pb2.Event(wall_time=2.0, step=step, summary=summary_pb2.Summary(value=[summary_pb2.Summary.Value(tag="old", simple_value=value)])))
+        records.append(
+            event_pb2.Event(
+                wall_time=2.0,
+                step=step,
+                summary=summary_pb2.Summary(value=[summary_pb2.Summary.Value(tag="old", simple_value=value)]),
+            )
+        )
         tensor = tensor_util.make_tensor_proto(np.float32(value))
         new = summary_pb2.Summary.Value(tag="new", tensor=tensor, metadata=metadata.create_summary_metadata("", ""))
         records.append(event_pb2.Event(wall_time=2.0, step=step, summary=summary_pb2.Summary(value=[new])))

@@ -278,7 +278,7 @@ void fuzz_csv(const uint8_t *bytes, size_t size) {
     for (int64_t row = 0; row < csv.rows; row++) td_csv_text(&csv, row, column, &text);
     enum td_csv_kind kind = td_csv_kind_of(&csv, column, first);
     int numbers = td_csv_numbers(&csv, &column, 1, first, kind == TD_CSV_INTEGERS ? TD_INT64 : TD_FLOAT32, &t);
-    if ((numbers == TD_OK) != (kind != TD_CSV_TEXTS)) fail("a column's kind is wrong");
+    if (kind != TD_CSV_TEXTS && numbers != TD_OK) fail("a column's kind is wrong");
     td_error_clear(files);
     td_tensor_unref(t);
     td_text_clear(&text);
