@@ -353,7 +353,10 @@ static const td_op geomspace = {
 
 // ---- full_like, zeros_like, ones_like ----
 
-static const char like[] = "only x's shape and dtype matter";
+static int like_vjp(td_rule *rule) { // only x's shape and dtype matter
+  rule->din[0] = td_scope_filled(&rule->scope, 0, &rule->in_meta[0]);
+  return TD_OK;
+}
 
 static int like_infer(td_infer *infer, const td_arg *dtype) {
   infer->out[0] = infer->in[0];
@@ -384,8 +387,8 @@ static const td_op full_like = {
     .flags = TD_HALF,
     .infer = full_like_infer,
     .kernel = full_like_kernel,
-    .no_gradient = like,
-    .doc = "A tensor of x's shape with value in every place; of x's dtype unless another is given.",
+    .vjp = like_vjp,
+    .doc = "A tensor of x's shape with value in every place; of x's dtype unless another is given.\nGradient: 0.",
     .example = "full_like(tensor([1, 2]), 7).tolist()  # [7, 7]",
     .samples = TD_SAMPLES{{"2,3", "value=1.5", 0, 1, NULL}, {"2", "value=3, dtype=int64", 0, 1, NULL}, TD_SAMPLES_END},
 };
@@ -399,8 +402,8 @@ static const td_op full_like = {
       .flags = TD_HALF,                                                                                     \
       .infer = plain_like_infer,                                                                            \
       .kernel = KERNEL,                                                                                     \
-      .no_gradient = like,                                                                                  \
-      .doc = "A tensor of x's shape full of " WORD "; of x's dtype unless another is given.",               \
+      .vjp = like_vjp,                                                                                      \
+      .doc = "A tensor of x's shape full of " WORD "; of x's dtype unless another is given.\nGradient: 0.", \
       .example = EXAMPLE,                                                                                   \
       .samples = TD_SAMPLES{{"2,3", NULL, 0, 1, NULL}, {"2", "dtype=bool", 0, 1, "int32"}, TD_SAMPLES_END}, \
   };
