@@ -7,13 +7,15 @@
 #endif
 #include "engine/base/map.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MAPPINGS_MAX = 1024 };
+enum { MAPPINGS_MAX = 1024, LOOK_EVERY = 1 << 20, RESIDENT_MAX = 24 << 20 }; // the latter two in bytes
 
 static struct mapping {
   _Atomic(char *) data;
@@ -26,6 +28,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct sigaction before;
 static atomic_bool lost;
+atomic_int td_map_count;
+static atomic_size_t made; // bytes of blocks since the last look
+static size_t resident_at_first; // of files, before the first mapping
 static size_t page_size;
 
 static bool repair(struct mapping *m, char *data, const char *address) {
@@ -55,6 +60,27 @@ static void start(void) {
   sigaction(SIGBUS, &action, &before);
 }
 
+static size_t resident(void) { // bytes of files in this process's memory; 0: unknown
+  char text[128] = "";
+  long pages[3] = {0};
+  int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  ssize_t length = read(file, text, sizeof text - 1);
+  close(file);
+  if (length <= 0 || sscanf(text, "%ld %ld %ld", &pages[0], &pages[1], &pages[2]) != 3) return 0;
+  return (size_t)pages[2] * page_size;
+}
+
+void td_map_relax_slow(size_t bytes) {
+  if (atomic_fetch_add(&made, bytes) + bytes < LOOK_EVERY) return;
+  atomic_store(&made, 0);
+  pthread_mutex_lock(&lock);
+  if (resident() > resident_at_first + RESIDENT_MAX)
+    for (struct mapping *m = mappings; m < mappings + MAPPINGS_MAX; m++)
+      if (atomic_load(&m->data)) madvise(atomic_load(&m->data), m->size, MADV_DONTNEED);
+  pthread_mutex_unlock(&lock);
+}
+
 bool td_map_watch(char *data, size_t size, atomic_int *interrupt) {
   pthread_once(&once, start);
   pthread_mutex_lock(&lock);
@@ -66,6 +92,8 @@ bool td_map_watch(char *data, size_t size, atomic_int *interrupt) {
     m->interrupt = interrupt;
     atomic_store(&m->damaged, false);
     atomic_store(&m->data, data);
+    if (!atomic_load(&td_map_count)) resident_at_first = resident();
+    atomic_fetch_add(&td_map_count, 1);
   }
   pthread_mutex_unlock(&lock);
   return found;
@@ -80,7 +108,10 @@ static struct mapping *find(const char *data) {
 void td_map_drop(char *data, size_t size) {
   pthread_mutex_lock(&lock);
   struct mapping *m = find(data);
-  if (m) atomic_store(&m->data, NULL);
+  if (m) {
+    atomic_store(&m->data, NULL);
+    atomic_fetch_sub(&td_map_count, 1);
+  }
   pthread_mutex_unlock(&lock);
   munmap(data, size);
 }

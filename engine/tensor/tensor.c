@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/map.h"
 #include "engine/base/memory.h"
 
 typedef struct block {
@@ -109,6 +110,7 @@ static block *block_new(int64_t bytes, bool zero) {
     if (zero) memset(s->data, 0, (size_t)bytes);
     return b;
   }
+  td_map_relax((size_t)bytes);
   s->data = zero ? td_memory_new_zero((size_t)bytes) : td_memory_new((size_t)bytes);
   if (s->data) return b;
   td_memory_free(b);

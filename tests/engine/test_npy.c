@@ -207,6 +207,42 @@ START_TEST(rows) {
 }
 END_TEST
 
+static long resident_pages(void) {
+  long all, resident;
+  FILE *file = fopen("/proc/self/statm", "r");
+  ck_assert(file && fscanf(file, "%ld %ld", &all, &resident) == 2);
+  fclose(file);
+  return resident;
+}
+
+START_TEST(a_walk_through_a_mapped_file) { // of 200 MB leaves less than 64 MB resident
+  const int64_t count = 50000, width = 1000, step = 64;
+  td_text header = {0};
+  td_tensor *t = td_tensor_zeros(context, TD_FLOAT32, 2, (const int64_t[]){1, width});
+  t->shape[0] = count;
+  td_npy_header(t, &header);
+  t->shape[0] = 1;
+  FILE *file = fopen("walk.npy", "wb");
+  fwrite(header.data, 1, header.length, file);
+  for (int64_t i = 0; i < count; i++) fwrite(t->data, 4, (size_t)width, file);
+  fclose(file);
+  td_text_clear(&header);
+  td_tensor_unref(t);
+  ck_assert_int_eq(td_npy_load(context, "walk.npy", &(td_npy_options){.map = true}, &t), TD_OK);
+  long before = resident_pages(), most = 0;
+  for (int64_t row = 0; row + step <= count; row += step) {
+    td_tensor *batch = td_tensor_new(context, TD_FLOAT32, 2, (const int64_t[]){step, width});
+    memcpy(batch->data, t->data + row * width * 4, (size_t)(step * width * 4));
+    ck_assert_double_eq(value(batch, 5), 0);
+    td_tensor_unref(batch);
+    if (row % (step * 50) == 0 && resident_pages() - before > most) most = resident_pages() - before;
+  }
+  ck_assert_int_lt(most * sysconf(_SC_PAGESIZE), 64 << 20);
+  td_tensor_unref(t);
+  unlink("walk.npy");
+}
+END_TEST
+
 START_TEST(a_mapped_file_becomes_shorter) {
   td_tensor *t;
   save_large();
@@ -262,8 +298,8 @@ START_TEST(without_memory_or_disk) {
 END_TEST
 
 int main(void) {
-  const char *const names[] = {"dtypes", "headers", "refused_headers", "refused_shapes", "saved",  "views",
-                               "mapped", "rows",    "shorter",         "spoiled",        "without"};
+  const char *const names[] = {"dtypes", "headers", "refused_headers", "refused_shapes", "saved",   "views",
+                               "mapped", "rows",    "shorter",         "spoiled",        "without", "walk"};
   const TTest *const tests[] = {every_dtype,
                                 every_header,
                                 refused_headers,
@@ -274,6 +310,7 @@ int main(void) {
                                 rows,
                                 a_mapped_file_becomes_shorter,
                                 spoiled,
-                                without_memory_or_disk};
+                                without_memory_or_disk,
+                                a_walk_through_a_mapped_file};
   return RUN_SUITE("engine/npy", names, tests);
 }
