@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "engine/base/map.h"
 #include "engine/base/memory.h"
 #include "engine/base/random.h"
 
@@ -45,6 +46,7 @@ uint64_t td_context_stream(td_context *context) {
 void td_context_free(td_context *context) {
   if (!context) return;
   td_pool_free(context->pool);
+  td_map_forget(&context->interrupt);
   td_memory_free(context);
 }
 

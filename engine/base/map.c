@@ -20,7 +20,7 @@ enum { MAPPINGS_MAX = 1024, LOOK_EVERY = 1 << 20, RESIDENT_MAX = 24 << 20 }; // 
 static struct mapping {
   _Atomic(char *) data;
   size_t size;
-  atomic_int *interrupt;
+  _Atomic(atomic_int *) interrupt;
   atomic_bool damaged;
 } mappings[MAPPINGS_MAX];
 
@@ -39,7 +39,8 @@ static bool repair(struct mapping *m, char *data, const char *address) {
     return false;
   atomic_store(&m->damaged, true);
   atomic_store(&lost, true);
-  if (m->interrupt) atomic_store(m->interrupt, 1);
+  atomic_int *interrupt = atomic_load(&m->interrupt);
+  if (interrupt) atomic_store(interrupt, 1);
   return true;
 }
 
@@ -89,7 +90,7 @@ bool td_map_watch(char *data, size_t size, atomic_int *interrupt) {
   bool found = m < mappings + MAPPINGS_MAX;
   if (found) {
     m->size = size;
-    m->interrupt = interrupt;
+    atomic_store(&m->interrupt, interrupt);
     atomic_store(&m->damaged, false);
     atomic_store(&m->data, data);
     if (!atomic_load(&td_map_count)) resident_at_first = resident();
@@ -114,6 +115,14 @@ void td_map_drop(char *data, size_t size) {
   }
   pthread_mutex_unlock(&lock);
   munmap(data, size);
+}
+
+void td_map_forget(const atomic_int *interrupt) {
+  if (!atomic_load(&td_map_count)) return;
+  pthread_mutex_lock(&lock);
+  for (struct mapping *m = mappings; m < mappings + MAPPINGS_MAX; m++)
+    if (atomic_load(&m->interrupt) == interrupt) atomic_store(&m->interrupt, NULL);
+  pthread_mutex_unlock(&lock);
 }
 
 bool td_map_damaged(const char *data) {

@@ -10,6 +10,7 @@
 // Watches a mapping of size bytes at data; interrupt may be NULL. false: too many mappings are watched already.
 bool td_map_watch(char *data, size_t size, atomic_int *interrupt);
 void td_map_drop(char *data, size_t size); // stops watching, and unmaps
+void td_map_forget(const atomic_int *interrupt); // whose owner goes; its mappings may live on
 bool td_map_damaged(const char *data); // bytes of the mapping that begins at data were gone when they were read
 bool td_map_lost(void); // the same of any mapping since the last call; clears
 

@@ -207,13 +207,26 @@ START_TEST(rows) {
 }
 END_TEST
 
-static long resident_pages(void) {
-  long all, resident;
+static long resident_pages(void) { // of files
+  long all, resident, shared;
   FILE *file = fopen("/proc/self/statm", "r");
-  ck_assert(file && fscanf(file, "%ld %ld", &all, &resident) == 2);
+  ck_assert(file && fscanf(file, "%ld %ld %ld", &all, &resident, &shared) == 3);
   fclose(file);
-  return resident;
+  return shared;
 }
+
+START_TEST(a_mapping_outlives_its_context) {
+  td_tensor *t;
+  td_context *other = td_context_new(1);
+  save_large();
+  ck_assert_int_eq(td_npy_load(other, "large.npy", &(td_npy_options){.map = true}, &t), TD_OK);
+  td_context_free(other);
+  ck_assert_int_eq(truncate("large.npy", 5000), 0);
+  ck_assert_double_eq(value(t, ROWS * COLUMNS - 1), 0);
+  ck_assert(td_map_lost());
+  td_tensor_unref(t);
+}
+END_TEST
 
 START_TEST(a_walk_through_a_mapped_file) { // of 200 MB leaves less than 64 MB resident
   const int64_t count = 50000, width = 1000, step = 64;
@@ -298,8 +311,8 @@ START_TEST(without_memory_or_disk) {
 END_TEST
 
 int main(void) {
-  const char *const names[] = {"dtypes", "headers", "refused_headers", "refused_shapes", "saved",   "views",
-                               "mapped", "rows",    "shorter",         "spoiled",        "without", "walk"};
+  const char *const names[] = {"dtypes", "headers", "refused_headers", "refused_shapes", "saved", "views",  "mapped",
+                               "rows",   "shorter", "spoiled",         "without",        "walk",  "context"};
   const TTest *const tests[] = {every_dtype,
                                 every_header,
                                 refused_headers,
@@ -311,6 +324,7 @@ int main(void) {
                                 a_mapped_file_becomes_shorter,
                                 spoiled,
                                 without_memory_or_disk,
-                                a_walk_through_a_mapped_file};
+                                a_walk_through_a_mapped_file,
+                                a_mapping_outlives_its_context};
   return RUN_SUITE("engine/npy", names, tests);
 }
