@@ -227,9 +227,13 @@ bool td_tensors_register(td_interpreter *I) {
          td_builtin_define_rows(I, td_tape_builtins) && td_builtin_define_rows(I, td_gradient_builtins) &&
          td_builtin_define_rows(I, td_vmap_builtins) && td_builtin_define_rows(I, td_custom_builtins) &&
          td_builtin_define_rows(I, td_check_builtins) &&
-         td_builtin_define_rows(I, td_progress_builtins) && td_builtin_define_rows(I, td_optimizer_builtins) &&
-         td_builtin_define_rows(I, td_layer_builtins) && td_builtin_define_rows(I, td_worker_builtins) &&
-         td_builtin_define_rows(I, td_dataset_builtins) && td_builtin_define_rows(I, td_lines_builtins) &&
+         td_builtin_define_rows(I, td_progress_builtins) &&
+         td_builtin_define_rows(I, td_optimizer_builtins) &&
+         td_builtin_define_rows(I, td_layer_builtins) &&
+         td_builtin_define_rows(I, td_worker_builtins) &&
+         td_builtin_define_rows(I, td_dataset_builtins) &&
+         td_builtin_define_rows(I, td_lines_builtins) &&
+         td_builtin_define_rows(I, td_plot_builtins) &&
          td_builtin_define_rows(I, td_file_builtins) && td_builtin_define_rows(I, td_tensor_file_builtins) &&
          td_builtin_define_rows(I, td_summary_builtins) && td_builtin_define_rows(I, td_table_builtins);
 }

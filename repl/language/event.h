@@ -12,7 +12,7 @@
   X(OUTPUT, "text: what print wrote; stream: 1 stdout, 2 stderr")                                                      \
   X(VALUE, "cell; text: the value's printed form")                                                                     \
   X(PROGRESS, "id of the bar; level of nesting; text: label; detail: postfix; done, total (-1 unknown), seconds; final: bar is closed") \
-  X(METRIC, "text: curve's name; step; number: value")                                                                 \
+  X(METRIC, "text: curve's name; points: some of its points, done: how many, in order") \
   X(IMAGE, "text: one-line description; detail: ASCII picture")                                                        \
   X(TAPE, "text: tape's name; done: records; total: bytes held")                                                       \
   X(WARNING, "text; detail: place")                                                                                    \
@@ -33,8 +33,9 @@ typedef struct td_event {   // texts are borrowed for the time of the call; a qu
   uint64_t id;
   const char *text, *detail, *name;
   size_t length;            // of text
-  int64_t done, total, step;
-  double number, seconds;
+  int64_t done, total;
+  double seconds;
+  const struct td_curve_point *points;
 } td_event;
 
 typedef struct td_event_sink {

@@ -5,6 +5,7 @@
 
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
+#include "repl/language/curve.h"
 #include "repl/language/tensors.h"
 
 // ---- names ----
@@ -163,6 +164,7 @@ static void drop_objects(td_interpreter *I) {
   td_unref(I->handling);
   td_unref(I->last);
   I->handling = I->last = TD_NIL;
+  td_plots_free(I);
   td_containers_clear(I);
   drop_tables(I, I->core);
   for (int i = 0; I->classes && i < TD_CLASS_COUNT; i++) td_unref(td_from(I->classes[i]));

@@ -247,33 +247,10 @@ static td_value builtin_progress(td_interpreter *I, td_value self, td_value *arg
   return td_from(p);
 }
 
-// ---- points of curves ----
-
-static td_value builtin_emit_point(td_interpreter *I, td_value self, td_value *arguments) {
-  (void)self;
-  if (!td_is(arguments[0], &td_str_type))
-    return td_raise(I, TD_CLASS_TYPE_ERROR, "plot: a curve's name is a str, not %s", td_type_name(I, arguments[0]));
-  bool ok = true;
-  double value = td_to_double(I, arguments[1], &ok);
-  int64_t step = ok ? td_to_int(I, arguments[2], &ok) : 0;
-  if (!ok) return TD_NIL;
-  if (!I->sink) return TD_NONE;
-  td_event event = {.kind = TD_EVENT_METRIC,
-                    .cell = I->cell,
-                    .text = td_as_str(arguments[0])->data,
-                    .length = td_as_str(arguments[0])->length,
-                    .step = step,
-                    .number = value};
-  I->sink->emit(I->sink->owner, &event);
-  return TD_NONE;
-}
-
 const td_method td_progress_builtins[] = {{"progress", "(iterable=None, label='', total=None, style='bar')",
                                            builtin_progress,
                                            "A progress bar over an iterable; style=\"dots\" prints a dot every few "
                                            "steps.\n>>> for i in progress(range(3), \"epoch 1\"): pass"},
-                                          {"emit_point", "(name, value, step)", builtin_emit_point,
-                                           "Tells the face of a curve's point; plot counts the steps."},
                                           {NULL, NULL, NULL, NULL}};
 
 // ---- work of the engine ----

@@ -8,6 +8,7 @@
 
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
+#include "repl/language/curve.h"
 
 // ---- how deep the C stack may go ----
 
@@ -322,6 +323,7 @@ td_run_result td_run(td_interpreter *I, td_module *module, const char *text, siz
   if (r.script) r.script->line_base = options->line;
   td_run_result result = run_text(I, module, &r, options);
   if (r.arena) td_arena_unref(r.arena);
+  td_plots_flush(I);
   td_event finished = {.kind = TD_EVENT_CELL_FINISHED,
                        .cell = I->cell,
                        .seconds = seconds_now() - begin,

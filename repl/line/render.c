@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "repl/language/curve.h"
 #include "repl/line/terminal.h"
 
 enum { TAIL_MOST = 64 << 10 };
@@ -188,7 +189,9 @@ void td_render_event(td_render *r, const td_event *event) {
     release_tail(r);
     break;
   case TD_EVENT_METRIC:
-    note(r, TD_LOG_DEBUG, "debug: %s at step %lld: %.9g", event->text, (long long)event->step, event->number);
+    for (int64_t i = 0; i < event->done; i++)
+      note(r, TD_LOG_DEBUG, "debug: %s at step %lld: %.9g", event->text, (long long)event->points[i].step,
+           event->points[i].value);
     break;
   case TD_EVENT_TAPE:
     note(r, TD_LOG_DEBUG, "debug: tape %s: %lld records, %lld bytes", event->text, (long long)event->done,

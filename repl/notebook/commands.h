@@ -11,6 +11,7 @@ extern const td_command_row td_commands_session[]; // %run %reset %history %save
 extern const td_command_row td_commands_inspect[]; // %who %whos %mem %tape
 extern const td_command_row td_commands_trouble[]; // %nan %health
 extern const td_command_row td_commands_debug[];   // %debug
+extern const td_command_row td_commands_plot[];    // %plot %runs
 
 // Evaluates an expression and stops at each record of the tape that its backward passes come to; NIL: exception.
 td_value td_tape_step(td_interpreter *I, const td_tape *tape, const char *expression);

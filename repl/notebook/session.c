@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "engine/base/memory.h"
+#include "repl/language/curve.h"
 #include "repl/library/library.h"
 #include "repl/notebook/command.h"
 
@@ -32,7 +33,7 @@ typedef struct command {
   bool *answered;
 } command;
 
-typedef struct waiting { // an event and its texts, in one block
+typedef struct waiting { // an event, its points and its texts, in one block
   struct waiting *next, *previous;
   td_event event;
   size_t bytes, room;              // room: for text of an OUTPUT, its NUL included
@@ -64,7 +65,8 @@ static size_t text_bytes(const char *text) { return text ? strlen(text) + 1 : 0;
 static waiting *copy_event(const td_event *event) {
   size_t length = event->text ? event->length + 1 : 0;
   if (event->kind == TD_EVENT_OUTPUT) length += OUTPUT_ROOM;
-  size_t bytes = sizeof(waiting) + length + text_bytes(event->detail) + text_bytes(event->name);
+  size_t points = event->points ? (size_t)event->done * sizeof *event->points : 0;
+  size_t bytes = sizeof(waiting) + points + length + text_bytes(event->detail) + text_bytes(event->name);
   waiting *w = td_memory_new(bytes);
   if (!w) return NULL;
   w->next = NULL;
@@ -72,6 +74,10 @@ static waiting *copy_event(const td_event *event) {
   w->bytes = bytes;
   w->room = length;
   char *at = w->texts;
+  if (points) {
+    w->event.points = memcpy(at, event->points, points);
+    at += points;
+  }
   if (event->text) {
     memcpy(at, event->text, event->length);
     at[event->length] = 0;

@@ -1,6 +1,7 @@
 // The notebook and the plain face below the terminal: cutting decks, the session's queues and interrupts, questions and
 // replies, completion that runs nothing, bars as text, the history file.
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 #include "engine/base/memory.h"
 #include "repl/line/history.h"
 #include "repl/line/render.h"
+#include "repl/language/curve.h"
+#include "repl/notebook/chart.h"
 #include "repl/notebook/complete.h"
 #include "repl/notebook/deck.h"
 #include "repl/notebook/session.h"
@@ -195,6 +198,55 @@ START_TEST(waiting_progress_is_replaced) {
   gathered g = gather(NULL);
   ck_assert_int_eq(g.status, TD_RUN_DONE);
   drop(&g);
+}
+END_TEST
+
+START_TEST(every_point_of_a_curve_comes_once) {
+  run("for i in range(100000):\n  plot('a', i)\n  if i % 7 == 0: plot('b', -i, step=i)", 1);
+  int64_t next = 0, step = 0, events = 0;
+  for (td_event event = {0}; event.kind != TD_EVENT_CELL_FINISHED;) {
+    ck_assert_msg(td_session_next(session, &event, 20000), "no event for 20 s");
+    if (event.kind != TD_EVENT_METRIC) continue;
+    events++;
+    bool first = strcmp(event.text, "a") == 0;
+    for (int64_t i = 0; i < event.done; i++) {
+      int64_t *expected = first ? &next : &step;
+      ck_assert_int_eq(event.points[i].step, *expected);
+      ck_assert(event.points[i].value == (double)(first ? next : -step));
+      *expected += first ? 1 : 7;
+    }
+  }
+  ck_assert_int_eq(next, 100000);
+  ck_assert_int_eq(step, 100002);
+  ck_assert_int_lt(events, 100000 / 20);
+}
+END_TEST
+
+START_TEST(curves_as_text_without_unicode) {
+  td_curve *train = td_curve_new("loss"), *validation = td_curve_new("val_loss");
+  for (int i = 0; i < 5; i++) ck_assert(td_curve_add(train, i, i == 3 ? (double)NAN : 4 - i));
+  ck_assert(td_curve_add(validation, 4, 2));
+  td_text text = {0};
+  td_chart_print(&text, (const td_curve *const[]){train, validation}, 2, 20, 5, false);
+  ck_assert_str_eq(text.data, "4 |***\n"
+                              "  |   *****\n"
+                              "  |        ***        x\n"
+                              "  |\n"
+                              "0 |                   *\n"
+                              "  +--------------!-----\n"
+                              "   0                  4\n"
+                              "* loss: 5 points, last 0 at 4, least 0 at 4, most 4 at 0\n"
+                              "x val_loss: 1 point, last 2 at 4, least 2 at 4, most 2 at 4\n"
+                              "gap val_loss - loss: 2\n"
+                              "! NaN\n");
+  td_text_clear(&text);
+  td_curve *empty = td_curve_new("none");
+  td_chart_print(&text, (const td_curve *const[]){empty}, 1, 20, 3, false);
+  ck_assert_str_eq(text.data, " |\n |  no points\n |\n +--------------------\n* none: 0 points\n");
+  td_text_clear(&text);
+  td_curve_free(train);
+  td_curve_free(validation);
+  td_curve_free(empty);
 }
 END_TEST
 
@@ -458,11 +510,13 @@ int main(void) {
   tcase_add_test(sessions, output_is_bounded_while_nobody_takes_it);
   tcase_add_test(sessions, output_comes_before_the_cell_ends);
   tcase_add_test(sessions, waiting_progress_is_replaced);
+  tcase_add_test(sessions, every_point_of_a_curve_comes_once);
   tcase_add_test(sessions, input_is_asked_and_answered);
   tcase_add_test(sessions, questions_wait_for_the_end_of_a_cell);
   tcase_add_test(sessions, a_session_is_stopped_while_it_runs);
   tcase_add_test(sessions, completion_of_each_kind);
   tcase_add_test(sessions, completion_runs_no_code);
+  tcase_add_test(bars, curves_as_text_without_unicode);
   tcase_add_test(bars, bars_as_text);
   tcase_add_test(bars, bars_fit_any_width);
   tcase_add_checked_fixture(history, make_folder, drop_folder);

@@ -1,0 +1,47 @@
+// A curve: the points (step, value) that were logged under a name, in bounded memory. Beyond TD_CURVE_BINS points
+// neighbours share a bin, which keeps their lowest and highest value, so a drawing shows what all points would show.
+#ifndef TD_LANGUAGE_CURVE_H
+#define TD_LANGUAGE_CURVE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TD_CURVE_BINS = 65536 };
+enum { TD_CURVE_NAN = 1, TD_CURVE_RISES = 2, TD_CURVE_FALLS = 4 }; // a bin has NaN, +infinity, -infinity
+
+typedef struct td_curve_bin {
+  int64_t first, last; // steps
+  double low, high, sum; // of the finite values
+  int32_t finite; // how many these are
+  int32_t odd; // TD_CURVE_NAN, ...
+} td_curve_bin;
+
+typedef struct td_curve_point {
+  int64_t step;
+  double value;
+} td_curve_point;
+
+typedef struct td_curve {
+  char *name;
+  td_curve_bin *bins;
+  int64_t bin_count, bin_capacity;
+  int64_t width; // points in a bin; the last one may have fewer
+  int64_t filled; // points in the last bin
+  td_curve_point last; // valid when bin_count > 0
+} td_curve;
+
+td_curve *td_curve_new(const char *name); // NULL: no memory
+void td_curve_free(td_curve *curve);
+// A step before the last one replaces what was logged from it on: a training that was resumed is one curve. false: no
+// memory, the point is not there.
+bool td_curve_add(td_curve *curve, int64_t step, double value);
+int64_t td_curve_points(const td_curve *curve); // how many it was given, less those that were replaced
+
+// The session's curves, in the order of their first points (builtin_plot.c).
+struct td_interpreter;
+int td_curve_count(const struct td_interpreter *);
+const td_curve *td_curve_at(const struct td_interpreter *, int index);
+const td_curve *td_curve_find(const struct td_interpreter *, const char *name); // NULL: none
+void td_plots_flush(struct td_interpreter *); // METRIC events for the points that no face was told of yet
+void td_plots_free(struct td_interpreter *);
+#endif

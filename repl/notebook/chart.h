@@ -1,0 +1,15 @@
+// Curves as text: a frame with the lowest and highest value and step, the first curve as a line, others as marks of
+// their own, so that they differ without colour. The same curves and size give the same text.
+#ifndef TD_NOTEBOOK_CHART_H
+#define TD_NOTEBOOK_CHART_H
+#include "engine/base/text.h"
+#include "repl/language/curve.h"
+
+enum { TD_CHART_CURVES = 6 }; // as many as there are marks
+enum { TD_CHART_COLUMNS = 200, TD_CHART_ROWS = 60 };
+
+// columns and rows are those of the area inside the frame, up to the limits above. unicode: braille dots, 2 by 4 a cell;
+// else a character a cell. Below it stands a line for each curve: points, last, least and greatest value. NaN is marked at
+// the foot of its column, an infinity at the top or the foot, and neither takes part in the scale.
+void td_chart_print(td_text *text, const td_curve *const *curves, int count, int columns, int rows, bool unicode);
+#endif

@@ -1,0 +1,224 @@
+// %plot, %runs: curves of this session, and of the event files that runs left.
+#include <langinfo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "engine/base/file.h"
+#include "engine/base/memory.h"
+#include "engine/io/event_file.h"
+#include "repl/notebook/chart.h"
+#include "repl/notebook/commands.h"
+
+enum { COLUMNS = 72, ROWS = 14, DEPTH = 8 };
+
+static bool is_unicode(void) { return strcmp(nl_langinfo(CODESET), "UTF-8") == 0; }
+
+// ---- curves of event files ----
+
+static td_curve *curve_of(td_interpreter *I, const char *name, const td_event_curve *events) {
+  td_curve *curve = td_curve_new(name);
+  for (int64_t i = 0; curve && i < events->count; i++)
+    if (!td_curve_add(curve, events->points[i].step, events->points[i].value)) {
+      td_curve_free(curve);
+      curve = NULL;
+    }
+  if (!curve) td_raise_memory(I);
+  return curve;
+}
+
+static void no_such_scalar(td_interpreter *I, const char *path, const char *name, const td_event_curves *curves) {
+  td_text names = {0};
+  for (int64_t i = 0; i < curves->count; i++) td_text_print(&names, "%s%s", i ? ", " : "", curves->curves[i].name);
+  td_raise(I, TD_CLASS_VALUE_ERROR, "%%plot: the run %s has no scalar '%s'", path, name);
+  if (names.data) td_raise_hint(I, "it has %s", names.data);
+  td_text_clear(&names);
+}
+
+static td_curve *curve_of_run(td_interpreter *I, const char *word, const char *colon) { // "runs/a:loss"
+  td_event_curves curves;
+  td_curve *curve = NULL;
+  td_text path = {0};
+  td_text_add_bytes(&path, word, (size_t)(colon - word));
+  if (path.failed) return td_raise_memory(I), NULL;
+  if (td_event_curves_load(I->context, path.data, &curves) != TD_OK) {
+    td_text_clear(&path);
+    return td_raise_engine(I), NULL;
+  }
+  int64_t at = 0;
+  while (at < curves.count && strcmp(curves.curves[at].name, colon + 1) != 0) at++;
+  if (at < curves.count) curve = curve_of(I, word, &curves.curves[at]);
+  else no_such_scalar(I, path.data, colon + 1, &curves);
+  td_event_curves_clear(&curves);
+  td_text_clear(&path);
+  return curve;
+}
+
+// ---- %plot ----
+
+typedef struct choice {
+  const td_curve *curves[TD_CHART_CURVES];
+  td_curve *owned[TD_CHART_CURVES]; // those of event files
+  int count;
+} choice;
+
+static bool no_such_curve(td_interpreter *I, const char *name) {
+  td_list *names = td_list_new(I, 8);
+  for (int i = 0; names && i < td_curve_count(I); i++) {
+    td_value item = td_from(td_str_from(I, td_curve_at(I, i)->name));
+    td_list_append(I, names, item);
+    td_unref(item);
+  }
+  const char *near = names ? td_suggest(name, names) : NULL;
+  td_raise(I, TD_CLASS_NAME_ERROR, "%%plot: there is no curve '%s'", name);
+  if (near) td_raise_hint(I, "did you mean %s? %%plot lists the curves", near);
+  else td_raise_hint(I, "%%plot lists the curves; plot(\"%s\", value) adds a point to one", name);
+  td_unref(td_from(names));
+  return false;
+}
+
+static bool choose(td_interpreter *I, choice *c, const char *name) {
+  if (c->count == TD_CHART_CURVES) {
+    td_raise(I, TD_CLASS_VALUE_ERROR, "%%plot draws up to %d curves together", TD_CHART_CURVES);
+    return false;
+  }
+  const td_curve *curve = td_curve_find(I, name);
+  const char *colon = strrchr(name, ':');
+  if (!curve && !colon) return no_such_curve(I, name);
+  if (!curve) curve = c->owned[c->count] = curve_of_run(I, name, colon);
+  if (!curve) return false;
+  c->curves[c->count++] = curve;
+  return true;
+}
+
+// The whole text, where a curve has that name; else words, or texts in quotes.
+static bool choose_all(td_interpreter *I, choice *c, const char *arguments) {
+  if (td_curve_find(I, arguments)) return choose(I, c, arguments);
+  bool ok = true;
+  while (ok && *arguments) {
+    bool quoted = *arguments == '"' || *arguments == '\'';
+    const char end[] = {quoted ? *arguments : ' ', 0};
+    size_t length = strcspn(arguments += quoted, end);
+    td_text name = {0};
+    td_text_add_bytes(&name, arguments, length);
+    if (name.failed) td_raise_memory(I);
+    ok = name.data && !name.failed && choose(I, c, name.data);
+    if (!name.data) td_raise(I, TD_CLASS_SYNTAX_ERROR, "%%plot: a curve's name is empty");
+    td_text_clear(&name);
+    arguments += length;
+    arguments += strspn(arguments, quoted ? "\"' " : " ");
+  }
+  return ok;
+}
+
+static td_value list_curves(td_interpreter *I) {
+  td_text text = {0};
+  for (int i = 0; i < td_curve_count(I); i++) {
+    const td_curve *curve = td_curve_at(I, i);
+    size_t start = text.length;
+    td_source_print(&text, curve->name, strlen(curve->name));
+    td_text_pad(&text, start + 20, ' ');
+    long long points = td_curve_points(curve);
+    td_text_print(&text, " %8lld point%s, last %.6g at %lld\n", points, points == 1 ? "" : "s", curve->last.value,
+                  (long long)curve->last.step);
+  }
+  if (!text.length) td_text_add(&text, "no curve yet: plot(\"loss\", value) adds a point to one, and fit does\n");
+  td_output_text(I, &text);
+  return TD_NONE;
+}
+
+static td_value run_plot(td_interpreter *I, const char *arguments) {
+  if (!*arguments) return list_curves(I);
+  choice c = {0};
+  td_text text = {0};
+  bool ok = choose_all(I, &c, arguments);
+  if (ok) td_chart_print(&text, c.curves, c.count, COLUMNS, ROWS, is_unicode());
+  for (int i = 0; i < TD_CHART_CURVES; i++) td_curve_free(c.owned[i]);
+  td_output_text(I, &text);
+  return ok ? TD_NONE : TD_NIL;
+}
+
+// ---- %runs ----
+
+typedef struct folder {
+  char **names;
+  int64_t count, capacity;
+  bool has_events;
+} folder;
+
+static int add_name(void *owner, const char *name) {
+  folder *f = owner;
+  f->has_events |= strstr(name, "tfevents") != NULL;
+  if (f->count == f->capacity) {
+    int64_t capacity = f->capacity ? f->capacity * 2 : 16;
+    char **names = td_memory_resize(f->names, (size_t)capacity * sizeof *names);
+    if (!names) return TD_ERROR_MEMORY;
+    f->names = names;
+    f->capacity = capacity;
+  }
+  f->names[f->count] = td_memory_text(name);
+  return f->names[f->count] ? (f->count++, TD_OK) : TD_ERROR_MEMORY;
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static void print_run(td_interpreter *I, const char *path, td_text *text) {
+  td_event_curves curves;
+  td_source_print(text, path, strlen(path));
+  if (td_event_curves_load(I->context, path, &curves) != TD_OK) {
+    td_text_print(text, "\n  %s\n", I->context->error.message);
+    td_error_clear(I->context);
+    return;
+  }
+  td_text_add(text, curves.count ? "\n" : "  no scalars\n");
+  for (int64_t i = 0; i < curves.count; i++) {
+    const td_event_curve *curve = &curves.curves[i];
+    size_t start = text->length;
+    td_text_add(text, "  ");
+    td_source_print(text, curve->name, strlen(curve->name));
+    td_text_pad(text, start + 24, ' ');
+    td_text_print(text, " %6lld point%s", (long long)curve->count, curve->count == 1 ? "" : "s");
+    if (curve->count)
+      td_text_print(text, ", last %.6g at %lld", curve->points[curve->count - 1].value,
+                    (long long)curve->points[curve->count - 1].step);
+    td_text_add_char(text, '\n');
+  }
+  td_event_curves_clear(&curves);
+}
+
+static bool list_runs(td_interpreter *I, const char *path, int depth, td_text *text) {
+  folder f = {0};
+  int code = td_file_list(I->context, path, add_name, &f);
+  bool ok = code == TD_OK;
+  if (code == TD_ERROR_MEMORY) td_raise_memory(I);
+  else if (!ok) td_raise_engine(I);
+  if (ok && f.has_events) print_run(I, path, text);
+  if (f.count) qsort(f.names, (size_t)f.count, sizeof *f.names, by_name);
+  for (int64_t i = 0; i < f.count; i++) {
+    td_text inner = {0};
+    td_text_print(&inner, "%s/%s", path, f.names[i]);
+    if (ok && depth && inner.data && td_file_is_folder(inner.data)) ok = list_runs(I, inner.data, depth - 1, text);
+    td_text_clear(&inner);
+    td_memory_free(f.names[i]);
+    ok = ok && !td_interrupted(I);
+  }
+  td_memory_free(f.names);
+  return ok;
+}
+
+static td_value run_runs(td_interpreter *I, const char *path) {
+  td_text text = {0};
+  if (!*path) path = "runs";
+  bool ok = !td_file_is_folder(path) || list_runs(I, path, DEPTH, &text);
+  if (ok && !text.length)
+    td_text_print(&text, "no runs in %s: summary_writer(\"runs/NAME\") and the callback TensorBoard write there\n",
+                  path);
+  if (ok) td_output_text(I, &text);
+  td_text_clear(&text);
+  return ok ? TD_NONE : TD_NIL;
+}
+
+const td_command_row td_commands_plot[] = {
+    {"plot", "%plot [CURVE ...]", run_plot,
+     "Draws curves on one chart: names given to plot(), or FOLDER:SCALAR of event files. Without one, lists them."},
+    {"runs", "%runs [FOLDER]", run_runs, "The runs under runs/ (or FOLDER): their scalars and last values."},
+    {NULL, NULL, NULL, NULL}};
