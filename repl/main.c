@@ -11,13 +11,16 @@
 
 static const char usage_text[] =
     "usage: tapedeck [FILE.deck]             a notebook: empty, or FILE.deck run first\n"
-    "       tapedeck run FILE.deck [ARGS]    run a deck and exit; ARGS are argv[1:] in it\n"
+    "       tapedeck run [OPTIONS] FILE.deck [ARGS]\n"
+    "                                        run a deck and exit; ARGS are argv[1:] in it\n"
     "       tapedeck -e CODE                 evaluate and print\n"
     "       ... | tapedeck                   run a script from a pipe\n"
     "options: --line          the plain prompt\n"
     "         --seed N        start the random numbers at N\n"
-    "         --log LEVEL     what is said on stderr: error, warning, info or debug\n"
-    "         --version, --help\n";
+    "         --log LEVEL     what is said on stderr: critical, error, warning (the default), info or debug;\n"
+    "                         decks say things by the module logging\n"
+    "         --version, --help\n"
+    "exit codes: 0 done, 1 the program failed, 2 bad usage, 130 interrupted\n";
 
 static int bad_usage(const char *problem, const char *what) {
   fprintf(stderr, "tapedeck: %s%s%s\n%s", problem, *what ? ": " : "", what, usage_text);
@@ -33,14 +36,12 @@ static int set_seed(td_line_options *options, const char *text) {
 }
 
 static int set_log(td_line_options *options, const char *text) {
-  static const char *const names[] = {
-#define X(NAME, text) text,
-      TD_LOG_LEVELS(X)
+  options->log_given = true;
+#define X(NAME, level, word) \
+  if (strcmp(text, word) == 0) return options->log = level, 0;
+  TD_LOG_LEVELS(X)
 #undef X
-  };
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(text, names[i]) == 0) return options->log = (enum td_log_level)i, 0;
-  return bad_usage("--log needs error, warning, info or debug, not", text);
+  return bad_usage("--log needs debug, info, warning, error or critical, not", text);
 }
 
 static int set_code(td_line_options *options, const char *text) { return options->code = text, 0; }

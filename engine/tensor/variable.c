@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "engine/base/memory.h"
+#include "engine/tensor/living.h"
 
 static _Atomic int64_t alive;
 static _Atomic uint64_t last_id;
@@ -37,6 +38,13 @@ td_variable *td_variable_find(uint64_t id) {
   while (v && v->id != id) v = v->next;
   pthread_mutex_unlock(&living.lock);
   return v;
+}
+
+void td_variable_each(void (*visit)(void *owner, td_variable *v), void *owner) {
+  pthread_mutex_lock(&living.lock);
+  for (int i = 0; i < BUCKETS; i++)
+    for (td_variable *v = living.buckets[i]; v; v = v->next) visit(owner, v);
+  pthread_mutex_unlock(&living.lock);
 }
 
 // ---- values ----

@@ -222,18 +222,29 @@ static bool register_random(td_interpreter *I) { // random.seed and the others, 
   return ok;
 }
 
+static const td_method *const tables[] = {
+    td_tensor_builtins,
+    td_tape_builtins,
+    td_gradient_builtins,
+    td_vmap_builtins,
+    td_custom_builtins,
+    td_check_builtins,
+    td_progress_builtins,
+    td_optimizer_builtins,
+    td_layer_builtins,
+    td_worker_builtins,
+    td_dataset_builtins,
+    td_lines_builtins,
+    td_plot_builtins,
+    td_snapshot_builtins,
+    td_file_builtins,
+    td_tensor_file_builtins,
+    td_summary_builtins,
+    td_table_builtins,
+};
+
 bool td_tensors_register(td_interpreter *I) {
-  return register_ops(I) && register_constants(I) && register_dtypes(I) && td_builtin_define_rows(I, td_tensor_builtins) && register_random(I) &&
-         td_builtin_define_rows(I, td_tape_builtins) && td_builtin_define_rows(I, td_gradient_builtins) &&
-         td_builtin_define_rows(I, td_vmap_builtins) && td_builtin_define_rows(I, td_custom_builtins) &&
-         td_builtin_define_rows(I, td_check_builtins) &&
-         td_builtin_define_rows(I, td_progress_builtins) &&
-         td_builtin_define_rows(I, td_optimizer_builtins) &&
-         td_builtin_define_rows(I, td_layer_builtins) &&
-         td_builtin_define_rows(I, td_worker_builtins) &&
-         td_builtin_define_rows(I, td_dataset_builtins) &&
-         td_builtin_define_rows(I, td_lines_builtins) &&
-         td_builtin_define_rows(I, td_plot_builtins) &&
-         td_builtin_define_rows(I, td_file_builtins) && td_builtin_define_rows(I, td_tensor_file_builtins) &&
-         td_builtin_define_rows(I, td_summary_builtins) && td_builtin_define_rows(I, td_table_builtins);
+  bool ok = register_ops(I) && register_constants(I) && register_dtypes(I) && register_random(I);
+  for (size_t i = 0; ok && i < sizeof tables / sizeof *tables; i++) ok = td_builtin_define_rows(I, tables[i]);
+  return ok;
 }

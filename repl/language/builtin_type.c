@@ -262,5 +262,5 @@ bool td_builtin_types_register(td_interpreter *I) {
 
 bool td_builtins_register(td_interpreter *I) {
   return td_builtin_types_register(I) && td_builtin_functions_register(I) && td_builtin_numbers_register(I) &&
-         td_math_register(I) && td_time_register(I) && td_json_register(I);
+         td_math_register(I) && td_time_register(I) && td_json_register(I) && td_logging_register(I);
 }

@@ -137,4 +137,5 @@ bool td_builtin_numbers_register(td_interpreter *);    // builtin_number.c
 bool td_math_register(td_interpreter *);               // module_math.c
 bool td_time_register(td_interpreter *);               // module_time.c
 bool td_json_register(td_interpreter *);               // module_json.c
+bool td_logging_register(td_interpreter *);            // module_logging.c
 #endif

@@ -40,6 +40,9 @@ struct td_core {
   int32_t module_count, module_capacity;
   td_module **decks;        // one for each deck of the library; NULL: not loaded; counted
   int loading;              // decks that run now: other threads must not find them half done, so the turn stays (turn.h)
+  int log_level;            // of the module logging's root
+  bool log_fixed;           // by the command line
+  td_dict *loggers;         // by name
   struct td_plots *plots;   // the curves of plot(); NULL: none yet
   td_text output;
   int output_stream;        // 1 stdout, 2 stderr

@@ -16,6 +16,7 @@
   X(IMAGE, "text: one-line description; detail: ASCII picture")                                                        \
   X(TAPE, "text: tape's name; done: records; total: bytes held")                                                       \
   X(WARNING, "text; detail: place")                                                                                    \
+  X(LOG, "level: one of td_log_level; text; name: the logger's, empty: the root's")                                     \
   X(ERROR, "text: the whole diagnostic; detail: its first line; place fields: name, line, column")                     \
   X(INPUT, "text: prompt; the evaluator waits for td_session_reply")                                                   \
   X(CELL_FINISHED, "cell; seconds; status: a td_run_result")

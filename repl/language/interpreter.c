@@ -155,6 +155,7 @@ static void drop_tables(td_interpreter *I, struct td_core *core) {
   td_memory_free(core->decks);
   td_unref(core->memory_error);
   td_unref(td_from(core->no_keywords));
+  td_unref(td_from(core->loggers));
   td_text_clear(&core->output);
 }
 

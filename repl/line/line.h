@@ -2,16 +2,8 @@
 // done, 1 failed, 130 interrupted, or what exit(n) asked for.
 #ifndef TD_LINE_LINE_H
 #define TD_LINE_LINE_H
+#include "repl/language/log.h"
 #include "repl/notebook/session.h"
-
-// What else is said on stderr: nothing but errors; warnings; what ran and how long it took; metric points and tapes as
-// well.
-#define TD_LOG_LEVELS(X) X(ERROR, "error") X(WARNING, "warning") X(INFO, "info") X(DEBUG, "debug")
-enum td_log_level {
-#define X(NAME, text) TD_LOG_##NAME,
-  TD_LOG_LEVELS(X)
-#undef X
-};
 
 typedef struct td_line_options {
   const char *path;        // deck to run first; NULL: none
@@ -20,7 +12,8 @@ typedef struct td_line_options {
   int argument_count;
   bool seeded;
   uint64_t seed;
-  enum td_log_level log;
+  int log;                 // what is said on stderr: td_log_level; errors are always
+  bool log_given;
 } td_line_options;
 
 int td_line_run_deck(const td_line_options *options);  // tapedeck run FILE

@@ -125,7 +125,7 @@ static void add_visible(td_text *text, const char *bytes, size_t length) {
 }
 
 static void warning(td_render *r, const td_event *event) {
-  if (r->log < TD_LOG_WARNING) return;
+  if (r->log > TD_LOG_WARNING) return;
   td_text text = {0};
   td_text_add(&text, "warning: ");
   add_visible(&text, event->text, event->length);
@@ -133,6 +133,18 @@ static void warning(td_render *r, const td_event *event) {
     td_text_add(&text, "\n  ");
     td_source_print(&text, event->detail, strlen(event->detail));
   }
+  if (text.data) td_render_error(r, text.data);
+  td_text_clear(&text);
+}
+
+static void logged(td_render *r, const td_event *event) { // "info: text", "info: name: text"
+  td_text text = {0};
+  td_text_print(&text, "%s: ", td_log_word(event->level));
+  if (*event->name) {
+    td_source_print(&text, event->name, strlen(event->name));
+    td_text_add(&text, ": ");
+  }
+  add_visible(&text, event->text, event->length);
   if (text.data) td_render_error(r, text.data);
   td_text_clear(&text);
 }
@@ -156,9 +168,9 @@ static void value(td_render *r, const td_event *event) { // further lines stand 
   td_bars_draw(r);
 }
 
-static void note(td_render *r, enum td_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void note(td_render *r, enum td_log_level level, const char *format, ...) {
-  if (r->log < level) return;
+static void note(td_render *r, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void note(td_render *r, int level, const char *format, ...) {
+  if (r->log > level) return;
   td_text text = {0};
   va_list list;
   va_start(list, format);
@@ -198,6 +210,7 @@ void td_render_event(td_render *r, const td_event *event) {
          (long long)event->total);
     break;
   case TD_EVENT_WARNING: warning(r, event); break;
+  case TD_EVENT_LOG: logged(r, event); break;
   case TD_EVENT_ERROR: td_render_error(r, event->text); break; // visible text already
   case TD_EVENT_IMAGE: {
     const char *picture = event->detail && *event->detail ? event->detail : event->text;

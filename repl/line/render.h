@@ -22,7 +22,7 @@ typedef struct td_render {
   bool numbered;             // values go to the same terminal: "[3]= 4"
   bool out_terminal, error_terminal; // what stdout and stderr are; a dumb terminal counts as none
   bool broken;               // stdout can't be written: the run ends
-  enum td_log_level log;
+  int log;                   // td_log_level
   td_bar bars[TD_BARS_MAX];
   int bar_count;
   int bar_rows, bar_columns[TD_BARS_MAX]; // rows of bars on the screen now, and the columns each takes

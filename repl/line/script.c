@@ -33,6 +33,7 @@ static void apply_settings(td_interpreter *I, void *argument) {
   setting *s = argument;
   const td_line_options *options = s->options;
   if (options->seeded) I->context->seed = options->seed;
+  td_log_set(I, options->log, options->log_given);
   td_list *list = td_list_new(I, options->argument_count + 1);
   for (int i = -1; list && i < options->argument_count; i++) {
     const char *text = i < 0 ? (options->path ? options->path : "") : options->arguments[i];

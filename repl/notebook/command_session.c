@@ -16,6 +16,17 @@ void td_output_text(td_interpreter *I, td_text *text) {
   td_text_clear(text);
 }
 
+td_value td_call_library(td_interpreter *I, const char *name, int count, td_value *values) {
+  td_str *word = td_str_intern(I, name, strlen(name));
+  td_value function = word ? td_builtin_find(I, word) : TD_NIL;
+  td_unref(td_from(word));
+  if (td_is_nil(function))
+    return td_is_nil(I->raised) ? td_raise(I, TD_CLASS_NAME_ERROR, "the library has no %s", name) : TD_NIL;
+  td_value result = td_call_values(I, function, count, values);
+  td_unref(function);
+  return result;
+}
+
 static td_value take_global(td_interpreter *I, td_module *module, const char *name) {
   td_str *word = td_str_intern(I, name, strlen(name));
   td_global *global = word ? td_module_global(I, module, word) : NULL;

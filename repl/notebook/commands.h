@@ -12,6 +12,7 @@ extern const td_command_row td_commands_inspect[]; // %who %whos %mem %tape
 extern const td_command_row td_commands_trouble[]; // %nan %health
 extern const td_command_row td_commands_debug[];   // %debug
 extern const td_command_row td_commands_plot[];    // %plot %runs
+extern const td_command_row td_commands_undo[];    // %undo
 
 // Evaluates an expression and stops at each record of the tape that its backward passes come to; NIL: exception.
 td_value td_tape_step(td_interpreter *I, const td_tape *tape, const char *expression);
@@ -25,5 +26,7 @@ td_value td_help_show(td_interpreter *I, const char *line);  // ?name, name?, na
 td_value td_evaluate_text(td_interpreter *I, const char *text, const char *name);
 td_value td_evaluate_in(td_interpreter *I, td_module *module, const char *text,
                         const char *name); // the same in another module
+// Calls a function of the library by its name. NIL: exception.
+td_value td_call_library(td_interpreter *I, const char *name, int count, td_value *values);
 void td_output_text(td_interpreter *I, td_text *text);       // prints it, and clears it
 #endif

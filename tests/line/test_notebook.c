@@ -322,14 +322,14 @@ static void expect_completed(const char *line, const char *words) {
 }
 
 START_TEST(completion_of_each_kind) {
-  expect_values("def train(steps, *, rate=1, ratio=2): pass\n"
+  expect_values("def travel(steps, *, rate=1, ratio=2): pass\n"
                 "class Thing:\n  def __init__(self): self.size = 1\n  def sized(self): pass\n"
                 "thing = Thing(); thing.inner = Thing(); x = ones((2, 3)); data = {'a': 1}; été = 1",
                 "");
-  expect_completed("trai", "train ");
+  expect_completed("trave", "travel ");
   expect_completed("thing.si", "thing.size thing.sized ");
   expect_completed("thing.inner.siz", "thing.inner.size thing.inner.sized ");
-  expect_completed("train(1, rat", "rate= ratio= ");
+  expect_completed("travel(1, rat", "rate= ratio= ");
   expect_completed("x.resha", "x.reshape ");
   expect_completed("x.shap", "x.shape ");
   expect_completed("mean(x, keepd", "keepdims= ");
