@@ -244,7 +244,7 @@ static const td_method *const tables[] = {
 };
 
 bool td_tensors_register(td_interpreter *I) {
-  bool ok = register_ops(I) && register_constants(I) && register_dtypes(I) && register_random(I);
+  bool ok = register_ops(I) && register_constants(I) && register_dtypes(I);
   for (size_t i = 0; ok && i < sizeof tables / sizeof *tables; i++) ok = td_builtin_define_rows(I, tables[i]);
-  return ok;
+  return ok && register_random(I);
 }
