@@ -237,14 +237,17 @@ static void tensor_done(int code, td_tensor *t) {
 void fuzz_idx(const uint8_t *bytes, size_t size) {
   td_tensor *t = NULL;
   const char *path = file_of(bytes, size);
-  tensor_done(td_idx_load(files, path, &t), t);
+  int code = td_idx_load(files, path, &t);
+  tensor_done(code, t);
 }
 
 void fuzz_npy(const uint8_t *bytes, size_t size) {
   td_tensor *t = NULL;
   const char *path = file_of(bytes, size);
-  tensor_done(td_npy_load(files, path, &(td_npy_options){.map = true}, &t), t);
-  tensor_done(td_npy_load(files, path, &(td_npy_options){.part = true, .start = 1, .stop = 3}, &t), t);
+  int code = td_npy_load(files, path, &(td_npy_options){.map = true}, &t);
+  tensor_done(code, t);
+  int code = td_npy_load(files, path, &(td_npy_options){.part = true, .start = 1, .stop = 3}, &t);
+  tensor_done(code, t);
 }
 
 static int drop_array(void *owner, const char *name, td_tensor *t) {
@@ -290,7 +293,8 @@ void fuzz_csv(const uint8_t *bytes, size_t size) {
 void fuzz_png(const uint8_t *bytes, size_t size) {
   td_tensor *t = NULL;
   const char *path = file_of(bytes, size);
-  tensor_done(td_png_load(files, path, &t), t);
+  int code = td_png_load(files, path, &t);
+  tensor_done(code, t);
 }
 
 void fuzz_events(const uint8_t *bytes, size_t size) {
