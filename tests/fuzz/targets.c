@@ -246,7 +246,7 @@ void fuzz_npy(const uint8_t *bytes, size_t size) {
   const char *path = file_of(bytes, size);
   int code = td_npy_load(files, path, &(td_npy_options){.map = true}, &t);
   tensor_done(code, t);
-  int code = td_npy_load(files, path, &(td_npy_options){.part = true, .start = 1, .stop = 3}, &t);
+  code = td_npy_load(files, path, &(td_npy_options){.part = true, .start = 1, .stop = 3}, &t);
   tensor_done(code, t);
 }
 
