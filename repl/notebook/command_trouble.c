@@ -46,7 +46,7 @@ static double norm_of(const td_tensor *t) {
   return sqrt(sum);
 }
 
-static const char health_forms[] = "%health m; %health variables, gradients; %health tape";
+static const char health_forms[] = "%health m; %health on m; %health variables, gradients; %health tape";
 
 typedef struct health {
   td_text text;
@@ -130,7 +130,48 @@ static bool tape_health(td_interpreter *I, const td_tape *tape, health *h) { // 
   return true;
 }
 
+// ---- models that are watched ----
+
+static bool is_layer(td_interpreter *I, td_value v) {
+  td_str *name = td_str_intern(I, "Layer", 5);
+  td_value layer = name && td_is(v, &td_instance_type) ? td_builtin_find(I, name) : TD_NIL;
+  td_unref(td_from(name));
+  bool is = td_is(layer, &td_class_type) && td_isinstance(I, v, (td_class *)layer.o);
+  td_unref(layer);
+  return is;
+}
+
+static td_value watch_health(td_interpreter *I, const char *function, const char *model) {
+  td_value v = td_evaluate_text(I, model, "%health"), result = TD_NIL;
+  if (td_is_nil(v)) return TD_NIL;
+  if (is_layer(I, v)) result = td_call_library(I, function, 1, &v);
+  else if (td_is_nil(I->raised))
+    td_raise(I, TD_CLASS_TYPE_ERROR, "%%health on and off take a model, not %s", td_type_name(I, v));
+  td_unref(v);
+  if (td_is_nil(result)) return TD_NIL;
+  td_unref(result);
+  return TD_NONE;
+}
+
+static bool watched_health(td_interpreter *I, td_value model, td_value watcher, health *h) { // watcher None: nobody
+  static const char hint[] =
+      "%health on m watches the training of m: dead units, gradients and updates of each layer\n";
+  if (!td_is_none(watcher)) return td_print(I, watcher, &h->text) && (td_text_add_char(&h->text, '\n'), true);
+  if (!variables_health(I, model, h)) return false;
+  td_text_add(&h->text, hint);
+  return true;
+}
+
+static bool model_health(td_interpreter *I, td_value model, health *h) {
+  td_value watcher = td_call_library(I, "health_of", 1, &model);
+  bool ok = !td_is_nil(watcher) && watched_health(I, model, watcher, h);
+  td_unref(watcher);
+  return ok;
+}
+
 static td_value run_health(td_interpreter *I, const char *arguments) {
+  if (strncmp(arguments, "on ", 3) == 0) return watch_health(I, "health_on", arguments + 3);
+  if (strncmp(arguments, "off ", 4) == 0) return watch_health(I, "health_off", arguments + 4);
   if (!*arguments) {
     td_raise(I, TD_CLASS_SYNTAX_ERROR, "%%health needs Variables, a model or a tape");
     return td_raise_hint(I, "%s", health_forms), TD_NIL;
@@ -138,7 +179,9 @@ static td_value run_health(td_interpreter *I, const char *arguments) {
   td_value v = td_evaluate_text(I, arguments, "%health");
   if (td_is_nil(v)) return TD_NIL;
   health h = {0};
-  bool ok = td_is(v, &td_tape_type) ? tape_health(I, ((td_tape_value *)v.o)->tape, &h) : variables_health(I, v, &h);
+  bool ok = td_is(v, &td_tape_type) ? tape_health(I, ((td_tape_value *)v.o)->tape, &h)
+            : is_layer(I, v)        ? model_health(I, v, &h)
+                                    : variables_health(I, v, &h);
   td_unref(v);
   if (ok) td_output_text(I, &h.text);
   td_text_clear(&h.text);
@@ -148,6 +191,8 @@ static td_value run_health(td_interpreter *I, const char *arguments) {
 const td_command_row td_commands_trouble[] = {
     {"nan", "%nan on | on --inf | off", run_nan,
      "Names the first op, forward or backward, that makes a NaN (or an infinity): line, element, operands."},
-    {"health", "%health VARIABLES[, GRADIENTS] or TAPE", run_health,
-     "Norms of values and gradients, those below 1e-7 and above 1e3 marked; of a tape, activations' dead units."},
+    {"health", "%health [on|off] MODEL, VARIABLES[, GRADIENTS] or TAPE", run_health,
+     "Norms of values and gradients, those below 1e-7 and above 1e3 marked; of a tape, activations' dead units. "
+     "%health "
+     "on m watches a model: by layer dead units, gradients and updates, which %health m shows."},
     {NULL, NULL, NULL, NULL}};
