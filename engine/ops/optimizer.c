@@ -5,13 +5,14 @@
 #include <math.h>
 
 #include "engine/base/memory.h"
+#include "engine/device/cpu/clones.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/map.h"
 
 static const char no_rule[] = "an optimizer's update";
 
-enum { STRIP = 4096 }; // elements whose squares are added up together
+enum { STRIP = 4096, LANES = 8 }; // elements whose squares are added up together; sums side by side
 
 // ---- one variable ----
 
@@ -35,11 +36,18 @@ static void update_range(void *argument, int64_t first, int64_t last) {
   loop(last - first, w->variable + offset, slots, w->gradient + offset, w->factors);
 }
 
-#define SQUARES(T)                                              \
-  static double squares_##T(const T *x, int64_t n) {            \
-    double sum = 0;                                             \
-    for (int64_t i = 0; i < n; i++) sum += (double)x[i] * x[i]; \
-    return sum;                                                 \
+#define SQUARES(T)                                                                                 \
+  TD_CLONES static double squares_##T(const T *x, int64_t n) {                                     \
+    double lanes[LANES] = {0}, sum = 0;                                                            \
+    int64_t i = 0;                                                                                 \
+    for (; i + LANES <= n; i += LANES)                                                             \
+      for (int k = 0; k < LANES; k++) lanes[k] += (double)x[i + k] * x[i + k];                     \
+    for (; i < n; i++) sum += (double)x[i] * x[i];                                                 \
+    for (int k = 0; k < LANES; k++) sum += lanes[k];                                               \
+    return sum;                                                                                    \
+  }                                                                                                \
+  TD_CLONES static void along_##T(T *restrict x, const T *restrict direction, int64_t n, T rate) { \
+    for (int64_t i = 0; i < n; i++) x[i] -= rate * direction[i];                                   \
   }
 SQUARES(float)
 SQUARES(double)
@@ -60,9 +68,9 @@ static void direction_range(void *argument, int64_t first, int64_t last) { // co
 
 static void along_range(void *argument, int64_t first, int64_t last) {
   const update_work *w = argument;
-  for (int64_t i = first; i < last; i++)
-    if (w->single) ((float *)w->variable)[i] -= (float)w->along * ((const float *)w->slots[2])[i];
-    else ((double *)w->variable)[i] -= w->along * ((const double *)w->slots[2])[i];
+  int64_t n = last - first;
+  if (w->single) along_float((float *)w->variable + first, (const float *)w->slots[2] + first, n, (float)w->along);
+  else along_double((double *)w->variable + first, (const double *)w->slots[2] + first, n, w->along);
 }
 
 static void update_one(td_pool *pool, update_work *w, double rate) {
