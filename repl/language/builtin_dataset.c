@@ -311,12 +311,59 @@ static td_value builtin_forget_pages(td_interpreter *I, td_value self, td_value 
   return td_bool(t && t->storage->release);
 }
 
+// Reading one page may map the two megabytes around it (Linux maps a large folio whole), so a batch of rows from all over
+// a file would hold all of the file: pages are given back every few rows.
+enum { AROUND_BYTES = 2 << 20, GATHER_BYTES = 24 << 20 };
+
+static bool has_rows(const td_tensor *t) { // whose parts along the first axis are contiguous
+  int64_t step = 1;
+  for (int axis = t->rank - 1; axis >= 0; axis--) {
+    if (t->strides[axis] != step) return false;
+    step *= t->shape[axis];
+  }
+  return t->rank > 0;
+}
+
+static bool gather_mapped(const td_tensor *t, const td_tensor *indices, char *out, int64_t bytes) {
+  const int64_t *index = (const int64_t *)indices->data;
+  int64_t mapped = 0;
+  for (int64_t i = 0; i < indices->size; i++, mapped += bytes + AROUND_BYTES) {
+    if (index[i] < 0 || index[i] >= t->shape[0]) return false;
+    if (mapped > GATHER_BYTES) madvise(t->storage->data, (size_t)t->storage->bytes, MADV_DONTNEED), mapped = 0;
+    memcpy(out + i * bytes, t->data + index[i] * bytes, (size_t)bytes);
+  }
+  madvise(t->storage->data, (size_t)t->storage->bytes, MADV_DONTNEED);
+  return true;
+}
+
+static td_value builtin_mapped_rows(td_interpreter *I, td_value self, td_value *arguments) { // x, indices
+  (void)self;
+  td_tensor *t = td_tensor_of(arguments[0]);
+  const td_tensor *indices = indices_argument(I, arguments[1]);
+  if (!indices) return TD_NIL;
+  if (!t || !t->storage->release || !has_rows(t)) return TD_NONE;
+  int64_t shape[TD_RANK_MAX], bytes = td_dtype_bytes(t->dtype) * (t->shape[0] ? t->size / t->shape[0] : 0);
+  memcpy(shape, t->shape, sizeof shape);
+  shape[0] = indices->size;
+  td_context *context = I->context;
+  td_tensor *out = td_tensor_new(context, t->dtype, t->rank, shape);
+  if (!out) return td_raise_engine(I);
+  td_context_leave(context); // the arguments hold both
+  bool ok = gather_mapped(t, indices, out->data, bytes);
+  td_context_enter(context);
+  if (ok) return td_tensor_box(I, out);
+  td_tensor_unref(out);
+  return td_raise(I, TD_CLASS_INDEX_ERROR, "rows: an index is outside 0 to %lld", (long long)t->shape[0] - 1);
+}
+
 const td_method td_dataset_builtins[] = {
     {"_draw", "(key, number, count)", builtin_draw, "The number-th of the key's draws, an int in [0, count)."},
     {"_shuffle_indices", "(held, incoming, key, number)", builtin_shuffle_indices,
      "What goes out of a shuffle's buffer, and what it holds then. incoming None: all goes out."},
     {"_batch_of", "(elements, fill=None)", builtin_batch_of,
      "Elements, each a tensor, a number, a text or a tuple or dict of them, stacked; fill: shorter ones are padded with it."},
+    {"_mapped_rows", "(x, indices)", builtin_mapped_rows,
+     "Rows of a mapped tensor, copied without keeping its pages; None: x is in memory."},
     {"_forget_pages", "(x)", builtin_forget_pages,
      "Gives the memory of a mapped file's tensor back, to be read again when needed; False: x is in memory."},
     {NULL, NULL, NULL, NULL}};

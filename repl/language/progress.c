@@ -77,10 +77,13 @@ static void start(progress *p) {
   emit(p, p->started, false);
 }
 
-// Samples in an item: the first axis of a tensor, or of the first tensor in a tuple or list; else 1.
+// Samples in an item: the first axis of a tensor, or of the first tensor in a tuple, list or dict; else 1.
 static int64_t samples_of(td_value item) {
+  int64_t position = 0;
+  td_value key;
   if (td_is(item, &td_tuple_type) && td_as_tuple(item)->count) item = td_as_tuple(item)->items[0];
   else if (td_is(item, &td_list_type) && td_as_list(item)->count) item = td_as_list(item)->items[0];
+  else if (td_is(item, &td_dict_type)) td_dict_next(td_as_dict(item), &position, &key, &item);
   const td_tensor *t = td_tensor_of(item);
   return t && t->rank ? t->shape[0] : 1;
 }
