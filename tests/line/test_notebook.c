@@ -201,6 +201,56 @@ START_TEST(waiting_progress_is_replaced) {
 }
 END_TEST
 
+START_TEST(bars_go_from_nothing_to_all) {
+  run("import time\nfor i in progress(range(400), 'steps'): time.sleep(0.002)", 1);
+  int64_t done = 0, events = 0;
+  double seconds = 0;
+  td_event event = {0};
+  while (event.kind != TD_EVENT_CELL_FINISHED) {
+    ck_assert_msg(td_session_next(session, &event, 20000), "no event for 20 s");
+    if (event.kind != TD_EVENT_PROGRESS) continue;
+    ck_assert_int_eq(event.total, 400);
+    ck_assert_int_ge(event.done, done);
+    ck_assert(event.done == 0 || events > 0);
+    ck_assert(!event.final || event.done == 400);
+    done = event.done;
+    seconds = event.seconds;
+    events++;
+  }
+  ck_assert_int_eq(done, 400);
+  ck_assert_int_ge(events, 4);
+  ck_assert_int_le(events, (int64_t)(seconds * 20) + 3);
+}
+END_TEST
+
+// The postfix of fit's bars: while they run the batch's loss and the mean so far, at the end what fit returns.
+START_TEST(bars_of_fit_say_what_a_number_is) {
+  run("seed(1)\nm = Sequential([Dense(1)])\nm.compile('sgd', 'mse', metrics=['mae'])\nimport time\n"
+      "class Slow(Callback):\n  def on_train_batch_end(self, batch, logs=None): time.sleep(0.01)\n"
+      "h = m.fit(Dataset(randn(64, 3), randn(64, 1)).batch(4), epochs=2, callbacks=[Slow()])\n"
+      "for i in range(2): print(f\"loss(epoch mean)={h.history['loss'][i]:.4f}, mae={h.history['mae'][i]:.4f}\")",
+      1);
+  char last[2][128] = {"", ""};
+  int bars = 0, labelled = 0;
+  td_text output = {0};
+  td_event event = {0};
+  while (event.kind != TD_EVENT_CELL_FINISHED) {
+    ck_assert_msg(td_session_next(session, &event, 60000), "no event for 60 s");
+    if (event.kind == TD_EVENT_OUTPUT) td_text_add_bytes(&output, event.text, event.length);
+    if (event.kind != TD_EVENT_PROGRESS) continue;
+    labelled += strstr(event.detail, "loss(batch)=") && strstr(event.detail, "loss(epoch mean)=");
+    if (event.final) snprintf(last[bars++ % 2], sizeof last[0], "%s\n", event.detail);
+  }
+  ck_assert_int_eq(event.status, TD_RUN_DONE);
+  ck_assert_int_eq(bars, 2);
+  ck_assert_int_gt(labelled, 0);
+  ck_assert_int_eq(output.length, strlen(last[0]) + strlen(last[1]));
+  ck_assert_mem_eq(output.data, last[0], strlen(last[0]));
+  ck_assert_str_eq(output.data + strlen(last[0]), last[1]);
+  td_text_clear(&output);
+}
+END_TEST
+
 START_TEST(every_point_of_a_curve_comes_once) {
   run("for i in range(100000):\n  plot('a', i)\n  if i % 7 == 0: plot('b', -i, step=i)", 1);
   int64_t next = 0, step = 0, events = 0;
@@ -510,6 +560,8 @@ int main(void) {
   tcase_add_test(sessions, output_is_bounded_while_nobody_takes_it);
   tcase_add_test(sessions, output_comes_before_the_cell_ends);
   tcase_add_test(sessions, waiting_progress_is_replaced);
+  tcase_add_test(sessions, bars_go_from_nothing_to_all);
+  tcase_add_test(sessions, bars_of_fit_say_what_a_number_is);
   tcase_add_test(sessions, every_point_of_a_curve_comes_once);
   tcase_add_test(sessions, input_is_asked_and_answered);
   tcase_add_test(sessions, questions_wait_for_the_end_of_a_cell);
