@@ -21,7 +21,13 @@ struct td_context {
   uint64_t seed, counter;              // session's random state: numbers drawn so far
   uint64_t streams;                    // independent streams given out since the seed was set (td_context_stream)
   td_place place;                      // the source place that runs now; ops stamp it on what they make
-  atomic_int interrupt;                // nonzero: stop soon with TD_ERROR_INTERRUPT
+  union {
+    struct {
+      atomic_int interrupt;            // nonzero: stop soon with TD_ERROR_INTERRUPT
+      atomic_int wanted;               // nonzero: another thread waits for the turn (leave, enter)
+    };
+    _Atomic uint64_t asked;            // both at one look
+  };
   atomic_bool in_kernel;               // what runs now may be left half done on an interrupt: dispatch drops it
   const struct td_recorder *recorder;  // NULL: nothing records
   const struct td_inspector *inspector; // NULL: nobody looks at results

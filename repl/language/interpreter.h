@@ -23,7 +23,6 @@ typedef td_value td_command(td_interpreter *, char kind, const char *line); // k
 
 struct td_interpreter {
   td_context *context;      // of the thread that runs now (turn.h)
-  atomic_int wanted;        // nonzero: another thread waits for the turn; running code looks between statements
   td_frame *frame;
   td_value *slots;          // frame->slots: what LOCAL names index
   td_value *stack, *stack_top, *stack_end; // frames' slots and call arguments; never moves
@@ -106,8 +105,7 @@ bool td_raised_is(td_interpreter *, enum td_builtin_class class);  // an excepti
 // Called at statements, back edges and by long builtins: true: KeyboardInterrupt was raised. May let other threads run.
 bool td_interrupted_slow(td_interpreter *);
 static inline bool td_interrupted(td_interpreter *I) {
-  int asked = atomic_load_explicit(&I->context->interrupt, memory_order_relaxed) | atomic_load_explicit(&I->wanted, memory_order_relaxed);
-  return __builtin_expect(asked, 0) && td_interrupted_slow(I);
+  return __builtin_expect(atomic_load_explicit(&I->context->asked, memory_order_relaxed) != 0, 0) && td_interrupted_slow(I);
 }
 
 // Output of the running code: buffered, an OUTPUT event at newline batches and where a statement of the top level ends.

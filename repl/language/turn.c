@@ -3,7 +3,7 @@
 // so that the code that evaluates knows nothing of threads.
 //  1. A thread gives the turn back inside long kernels and file reads (td_context.leave), in sleep, and while it waits for
 //     a queue. Nothing shared is touched there.
-//  2. Who waits loses patience after a while and raises td_interpreter.wanted, which running code looks at where
+//  2. Who waits loses patience after a while and raises td_context.wanted, which running code looks at where
 //     it looks for Ctrl-C, between statements; then the turn is handed over. The main thread's patience is shorter: it
 //     is the one that somebody waits for.
 //  3. Without workers there is no td_turn, and nothing is locked.
@@ -45,12 +45,12 @@ static void take(td_evaluator *e) { // the lock is held
   while (turn->holder) {
     struct timespec until = after(e == &turn->main ? MAIN_PATIENCE : WORKER_PATIENCE);
     pthread_cond_timedwait(&turn->free, &turn->lock, &until);
-    if (turn->holder) atomic_store(&e->interpreter->wanted, 1);
+    if (turn->holder) atomic_store(&turn->holder->context->wanted, 1);
   }
   turn->waiting--;
   turn->holder = e;
   turn->number++;
-  atomic_store(&e->interpreter->wanted, 0);
+  atomic_store(&e->context->wanted, 0);
   pthread_cond_broadcast(&turn->taken);
 }
 
@@ -80,7 +80,7 @@ void td_turn_yield(td_interpreter *I) {
   td_turn *turn = I->turn;
   td_evaluator *e = turn->holder;
   pthread_mutex_lock(&turn->lock);
-  if (atomic_load(&I->wanted) && turn->waiting) {
+  if (atomic_load(&e->context->wanted) && turn->waiting) {
     save(e);
     uint64_t number = turn->number;
     give(turn);
@@ -90,6 +90,7 @@ void td_turn_yield(td_interpreter *I) {
     load(e);
     return;
   }
+  atomic_store(&e->context->wanted, 0); // whoever wanted it has had it
   pthread_mutex_unlock(&turn->lock);
 }
 
@@ -121,6 +122,7 @@ static void enter(void *thread) {
 
 void td_evaluator_init(td_interpreter *I, td_evaluator *e, td_context *context) {
   e->interpreter = I;
+  e->context = context;
   context->leave = leave;
   context->enter = enter;
   context->thread = e;

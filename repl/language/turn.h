@@ -19,6 +19,7 @@ typedef struct td_registers {
 
 typedef struct td_evaluator { // a thread that evaluates
   td_interpreter *interpreter;
+  td_context *context;        // borrowed
   td_registers registers;     // while it doesn't have the turn
   td_memory_cache *cache;     // the thread's own, while it has the turn and uses the shared one
   bool away;                  // gave the turn back by leave()

@@ -175,7 +175,7 @@ static void *work(void *argument) {
 }
 
 static void worker_free(td_worker *w) {
-  td_context_free(w->evaluator.registers.context);
+  td_context_free(w->evaluator.context);
   td_memory_free(w->evaluator.registers.stack);
   td_memory_free(w);
 }
@@ -229,7 +229,7 @@ static void interrupt_workers(td_turn *turn, const feed *which) {
   for (td_worker *w = turn->workers; w; w = w->next) {
     if (which && w->feed != which) continue;
     w->feed->stopped = true;
-    atomic_store(&w->evaluator.registers.context->interrupt, 1);
+    atomic_store(&w->evaluator.context->interrupt, 1);
     told(w->feed);
   }
 }
