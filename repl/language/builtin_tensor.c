@@ -89,25 +89,27 @@ static td_value builtin_seed(td_interpreter *I, td_value self, td_value *argumen
 
 static td_value builtin_get_random_state(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self, (void)arguments;
-  td_tuple *state = td_tuple_new(I, 2);
+  td_tuple *state = td_tuple_new(I, 3);
   if (!state) return TD_NIL;
   state->items[0] = td_int((int64_t)I->context->seed);
   state->items[1] = td_int((int64_t)I->context->counter);
+  state->items[2] = td_int((int64_t)I->context->streams);
   return td_from(state);
 }
 
 static td_value builtin_set_random_state(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  int64_t parts[2];
-  td_list *list = td_list_new(I, 2);
-  bool ok = list && td_to_list(I, arguments[0], list) && list->count == 2;
-  for (int i = 0; i < 2 && ok; i++) parts[i] = td_to_int(I, list->items[i], &ok);
+  int64_t parts[3];
+  td_list *list = td_list_new(I, 3);
+  bool ok = list && td_to_list(I, arguments[0], list) && list->count == 3;
+  for (int i = 0; i < 3 && ok; i++) parts[i] = td_to_int(I, list->items[i], &ok);
   td_unref(td_from(list));
   if (!ok)
     return td_is_nil(I->raised) ? td_raise(I, TD_CLASS_TYPE_ERROR, "set_random_state: needs what get_random_state gave")
                                 : TD_NIL;
   I->context->seed = (uint64_t)parts[0];
   I->context->counter = (uint64_t)parts[1];
+  I->context->streams = (uint64_t)parts[2];
   return TD_NONE;
 }
 
@@ -153,7 +155,7 @@ const td_method td_tensor_builtins[] = {
     {"rand", "(*shape)", builtin_rand,
      "random_uniform with the sizes as arguments: numbers in [0, 1).\n>>> rand(2, 3).shape"},
     {"get_random_state", "()", builtin_get_random_state,
-     "Where the session's random numbers stand: (seed, numbers drawn). random.get_state is the same."},
+     "Where the session's random numbers stand: (seed, numbers drawn, streams given\nout to datasets). random.get_state is the same."},
     {"set_random_state", "(state)", builtin_set_random_state,
      "Goes on from where get_random_state was asked. random.set_state is the same."},
     {"seed", "(number)", builtin_seed,
