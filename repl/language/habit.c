@@ -21,8 +21,19 @@ static const row rows[] = {
     {TD_HABIT_NAME, "help", "write ?name for its page, and name?? for its source"},
     {TD_HABIT_NAME, "complex", "complex numbers are pairs along a last axis of size 2, real and imaginary part"},
     {TD_HABIT_NAME, "newaxis", "write None: x[:, None]"},
-    {TD_HABIT_NAME, "rand_like", "write rand(*x.shape)"},
-    {TD_HABIT_NAME, "randn_like", "write randn(*x.shape)"},
+    {TD_HABIT_NAME, "Linear", "write Dense(outputs): it finds out how many inputs there are at its first call"},
+    {TD_HABIT_NAME, "Conv1d", "write Conv1D(filters, kernel_size); channels are the last axis"},
+    {TD_HABIT_NAME, "Conv2d", "write Conv2D(filters, kernel_size); channels are the last axis unless "
+                              "data_format=\"channels_first\""},
+    {TD_HABIT_NAME, "MaxPool2d", "write MaxPooling2D(size)"},
+    {TD_HABIT_NAME, "BatchNorm1d", "write BatchNorm()"},
+    {TD_HABIT_NAME, "BatchNorm2d", "write BatchNorm()"},
+    {TD_HABIT_NAME, "Module", "write class Net(Model): layers in __init__, the computation in call(self, x)"},
+    {TD_HABIT_NAME, "Parameter", "write Variable(value)"},
+    {TD_HABIT_NAME, "CrossEntropyLoss", "write CrossEntropy(from_logits=True), called as loss(y_true, logits)"},
+    {TD_HABIT_NAME, "MSELoss", "write MeanSquaredError(), or mse_loss(input, target)"},
+    {TD_HABIT_NAME, "DataLoader", "write Dataset(x, y).shuffle(len(x)).batch(32)"},
+    {TD_HABIT_NAME, "TensorDataset", "write Dataset(x, y)"},
     {TD_HABIT_NAME, "UnconnectedGradients", "write unconnected_gradients=\"zero\""},
     {TD_HABIT_NAME, "manual_seed", "write %seed 0 on a line of its own, or random.seed(0)"},
     {TD_HABIT_NAME, "set_seed", "write %seed 0 on a line of its own, or random.seed(0)"},
@@ -98,7 +109,8 @@ const char *td_habit(enum td_habit place, const char *word) {
 // ---- names behind modules' names ----
 
 bool td_habit_is_module(const char *name) {
-  static const char *const modules[] = {"np", "numpy", "torch", "tf", "tensorflow", "jax", "jnp", "nn", "F", "keras"};
+  static const char *const modules[] = {"np", "numpy", "torch", "tf", "tensorflow", "jax", "jnp", "nn", "F", "keras",
+                                        "optim", "layers", "optimizers", "losses"};
   for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
     if (strcmp(name, modules[i]) == 0) return true;
   return false;
