@@ -48,8 +48,11 @@ static int column_of(const chart *c, int64_t step, int across) {
   return c->last > c->first ? place(((double)step - c->first) / (c->last - c->first), c->columns * across) : 0;
 }
 
-static int row_of(const chart *c, double value, int down) { // halves, so that no difference overflows
-  return place((c->high / 2 - value / 2) / (c->high / 2 - c->low / 2), c->rows * down);
+static int row_of(const chart *c, double value, int down) {
+  double span = c->high - c->low;
+  bool huge = isinf(span); // halves have a difference
+  double fraction = huge ? (c->high / 2 - value / 2) / (c->high / 2 - c->low / 2) : (c->high - value) / span;
+  return place(fraction, c->rows * down);
 }
 
 // ---- dots ----

@@ -34,21 +34,28 @@ static void no_such_scalar(td_interpreter *I, const char *path, const char *name
   td_text_clear(&names);
 }
 
-static td_curve *curve_of_run(td_interpreter *I, const char *word, const char *colon) { // "runs/a:loss"
+static td_curve *load_curve(td_interpreter *I, const char *path, const char *name, const char *word) {
   td_event_curves curves;
   td_curve *curve = NULL;
-  td_text path = {0};
-  td_text_add_bytes(&path, word, (size_t)(colon - word));
-  if (path.failed) return td_raise_memory(I), NULL;
-  if (td_event_curves_load(I->context, path.data, &curves) != TD_OK) {
-    td_text_clear(&path);
-    return td_raise_engine(I), NULL;
+  if (!td_file_exists(path)) {
+    td_raise(I, TD_CLASS_FILE_NOT_FOUND_ERROR, "%%plot: there is no run '%s'", path);
+    return td_raise_hint(I, "%%runs lists those under runs/"), NULL;
   }
+  if (td_event_curves_load(I->context, path, &curves) != TD_OK) return td_raise_engine(I), NULL;
   int64_t at = 0;
-  while (at < curves.count && strcmp(curves.curves[at].name, colon + 1) != 0) at++;
+  while (at < curves.count && strcmp(curves.curves[at].name, name) != 0) at++;
   if (at < curves.count) curve = curve_of(I, word, &curves.curves[at]);
-  else no_such_scalar(I, path.data, colon + 1, &curves);
+  else no_such_scalar(I, path, name, &curves);
   td_event_curves_clear(&curves);
+  return curve;
+}
+
+static td_curve *curve_of_run(td_interpreter *I, const char *word, const char *colon) { // "runs/a:loss"
+  td_text path = {0};
+  td_text_add(&path, "");
+  td_text_add_bytes(&path, word, (size_t)(colon - word));
+  td_curve *curve = path.failed ? NULL : load_curve(I, path.data, colon + 1, word);
+  if (path.failed) td_raise_memory(I);
   td_text_clear(&path);
   return curve;
 }
