@@ -1,5 +1,5 @@
-// Snapshots of the session: the values of all Variables and the random state. Tensors are values, so a snapshot copies
-// none: it holds a reference, and costs memory only where a Variable has changed since.
+// Snapshots of all Variables. Tensors are values, so a snapshot copies none: it holds references, and costs memory only
+// where a Variable has changed since.
 #include <stdlib.h>
 
 #include "engine/base/memory.h"
@@ -16,9 +16,8 @@ typedef struct snapshot {
   td_object object;
   kept *at; // by id
   int64_t count, capacity;
-  uint64_t newest;
+  uint64_t newest; // id
   bool failed;
-  uint64_t seed, counter;
 } snapshot;
 
 static void keep(void *owner, td_variable *v) { // those that are newer than the ones it has
@@ -58,12 +57,10 @@ static bool add_living(td_interpreter *I, snapshot *s) {
   return true;
 }
 
-static td_value builtin_session_snapshot(td_interpreter *I, td_value self, td_value *arguments) {
+static td_value builtin_variable_snapshot(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self, (void)arguments;
   snapshot *s = td_object_new(I, &snapshot_type, sizeof *s);
   if (!s) return TD_NIL;
-  s->seed = I->context->seed;
-  s->counter = I->context->counter;
   if (add_living(I, s)) return td_from(s);
   td_unref(td_from(s));
   return TD_NIL;
@@ -82,8 +79,6 @@ static td_value snapshot_restore(td_interpreter *I, td_value self, td_value *arg
     if (v && v->value != s->at[i].value && td_variable_assign(I->context, v, s->at[i].value) != TD_OK)
       return td_raise_engine(I);
   }
-  I->context->seed = s->seed;
-  I->context->counter = s->counter;
   return TD_NONE;
 }
 
@@ -101,7 +96,7 @@ static td_value snapshot_bytes(td_interpreter *I, td_value self, td_value *argum
   const snapshot *s = (const snapshot *)self.o;
   const snapshot *later = td_is(arguments[0], &snapshot_type) ? (const snapshot *)arguments[0].o : NULL;
   if (!later && !td_is_none(arguments[0]))
-    return td_raise(I, TD_CLASS_TYPE_ERROR, "bytes: needs a later session_snapshot or None, not %s",
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "bytes: needs a later variable_snapshot or None, not %s",
                     td_type_name(I, arguments[0]));
   int64_t bytes = 0;
   for (int64_t i = 0; i < s->count; i++)
@@ -110,18 +105,17 @@ static td_value snapshot_bytes(td_interpreter *I, td_value self, td_value *argum
 }
 
 static const td_method methods[] = {
-    {"restore", "()", snapshot_restore, "Gives the Variables that live their values, and the random state, back."},
+    {"restore", "()", snapshot_restore, "Gives the Variables that live their values back."},
     {"add_new", "()", snapshot_add_new, "Takes in the Variables that were made after it."},
     {"bytes", "(later=None)", snapshot_bytes,
      "Bytes of the values that a later snapshot (None: the session now) doesn't share."},
     {NULL, NULL, NULL, NULL}};
 
-static const td_type snapshot_type = {
-    .name = "session_snapshot",
-    .size = sizeof(snapshot),
-    .release = release,
-    .methods = methods,
-    .doc = "Values of all Variables, and the random state; session_snapshot() makes one."};
+static const td_type snapshot_type = {.name = "variable_snapshot",
+                                      .size = sizeof(snapshot),
+                                      .release = release,
+                                      .methods = methods,
+                                      .doc = "Values of all Variables; variable_snapshot() makes one."};
 
 // ---- living objects ----
 
@@ -141,8 +135,8 @@ static td_value builtin_live_instances(td_interpreter *I, td_value self, td_valu
 }
 
 const td_method td_snapshot_builtins[] = {
-    {"session_snapshot", "()", builtin_session_snapshot,
-     "The values of all Variables and the random state, to be restored later: s = session_snapshot(); s.restore().\n\n"
+    {"variable_snapshot", "()", builtin_variable_snapshot,
+     "The values of all Variables, to be restored later: s = variable_snapshot(); s.restore().\n\n"
      "It takes memory only for values that change after it."},
     {"live_instances", "(cls)", builtin_live_instances,
      "The objects of a class of the language, and of those under it, that are in memory now."},
