@@ -172,7 +172,9 @@ static void print_run(td_interpreter *I, const char *path, td_text *text) {
   td_event_curves curves;
   td_source_print(text, path, strlen(path));
   if (td_event_curves_load(I->context, path, &curves) != TD_OK) {
-    td_text_print(text, "\n  %s\n", I->context->error.message);
+    td_text_add(text, "\n  ");
+    td_source_print(text, I->context->error.message, strlen(I->context->error.message));
+    td_text_add_char(text, '\n');
     td_error_clear(I->context);
     return;
   }
