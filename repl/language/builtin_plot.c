@@ -1,6 +1,5 @@
 // plot and curve: the session's curves. Every point is kept at once; the faces are told of points in batches, at most
 // some twenty times a second, so a point costs no event of its own.
-#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -155,11 +154,6 @@ static td_value builtin_plot(td_interpreter *I, td_value self, td_value *argumen
   return TD_NONE;
 }
 
-static double value_of(const td_curve_bin *bin) { // the mean of a bin's finite values
-  if (bin->finite) return bin->sum / bin->finite;
-  return bin->odd & TD_CURVE_NAN ? NAN : bin->odd & TD_CURVE_RISES ? INFINITY : -INFINITY;
-}
-
 static td_value builtin_curve(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
   if (!name_argument(I, arguments[0], "curve")) return TD_NIL;
@@ -171,7 +165,7 @@ static td_value builtin_curve(td_interpreter *I, td_value self, td_value *argume
   td_tensor *values = steps ? td_tensor_new(I->context, TD_FLOAT64, 1, &curve->bin_count) : NULL;
   for (int64_t i = 0; values && i < curve->bin_count; i++) {
     ((int64_t *)steps->data)[i] = curve->bins[i].first;
-    ((double *)values->data)[i] = value_of(&curve->bins[i]);
+    ((double *)values->data)[i] = td_curve_value(&curve->bins[i]);
   }
   if (!values) return td_tensor_unref(steps), td_raise_engine(I);
   td_value first = td_tensor_box(I, steps), second = td_tensor_box(I, values);
@@ -179,6 +173,18 @@ static td_value builtin_curve(td_interpreter *I, td_value self, td_value *argume
   td_unref(first);
   td_unref(second);
   return TD_NIL;
+}
+
+static td_value builtin_curve_cut(td_interpreter *I, td_value self, td_value *arguments) { // name, step
+  (void)self;
+  bool ok = true;
+  if (!name_argument(I, arguments[0], "curve_cut")) return TD_NIL;
+  int64_t step = td_to_int(I, arguments[1], &ok);
+  if (!ok) return TD_NIL;
+  const struct td_plots *plots = I->core->plots;
+  td_value place = plots ? td_dict_get_str(plots->index, td_as_str(arguments[0])) : TD_NIL;
+  if (!td_is_nil(place)) td_curve_cut(plots->at[place.i]->curve, step);
+  return TD_NONE;
 }
 
 const td_method td_plot_builtins[] = {
@@ -190,4 +196,6 @@ const td_method td_plot_builtins[] = {
     {"curve", "(name)", builtin_curve,
      "The points that plot was given under a name: (steps, values).\n\n"
      "Of more than 65536 points neighbours are put together, and stand for their mean at the first one's step."},
+    {"curve_cut", "(name, step=0)", builtin_curve_cut,
+     "Forgets a curve's points from a step on; those that come later go on from there.\n>>> curve_cut(\"loss\", 100)"},
     {NULL, NULL, NULL, NULL}};

@@ -21,12 +21,21 @@ void td_curve_free(td_curve *curve) {
   td_memory_free(curve);
 }
 
-static void drop_from(td_curve *curve, int64_t step) {
+double td_curve_value(const td_curve_bin *bin) {
+  if (bin->finite) return bin->sum / bin->finite;
+  return bin->odd & TD_CURVE_NAN ? NAN : bin->odd & TD_CURVE_RISES ? INFINITY : -INFINITY;
+}
+
+void td_curve_cut(td_curve *curve, int64_t step) {
   while (curve->bin_count && curve->bins[curve->bin_count - 1].first >= step) {
     curve->bin_count--;
     curve->filled = curve->width;
   }
   if (!curve->bin_count) curve->width = 1;
+  else if (curve->last.step >= step) {
+    const td_curve_bin *bin = &curve->bins[curve->bin_count - 1];
+    curve->last = (td_curve_point){bin->last, td_curve_value(bin)};
+  }
 }
 
 static void merge(td_curve_bin *to, const td_curve_bin *from) {
@@ -60,7 +69,7 @@ static bool make_room(td_curve *curve) {
 }
 
 bool td_curve_add(td_curve *curve, int64_t step, double value) {
-  if (curve->bin_count && step < curve->last.step) drop_from(curve, step);
+  if (curve->bin_count && step < curve->last.step) td_curve_cut(curve, step);
   td_curve_bin bin = {.first = step, .last = step, .low = INFINITY, .high = -INFINITY};
   if (isfinite(value)) {
     bin.low = bin.high = bin.sum = value;

@@ -30,11 +30,13 @@ typedef struct td_curve {
   td_curve_point last; // valid when bin_count > 0
 } td_curve;
 
+double td_curve_value(const td_curve_bin *bin); // the mean of its finite values, else what it has instead
 td_curve *td_curve_new(const char *name); // NULL: no memory
 void td_curve_free(td_curve *curve);
 // A step before the last one replaces what was logged from it on: a training that was resumed is one curve. false: no
 // memory, the point is not there.
 bool td_curve_add(td_curve *curve, int64_t step, double value);
+void td_curve_cut(td_curve *curve, int64_t step); // forgets the points from that step on
 int64_t td_curve_points(const td_curve *curve); // how many it was given, less those that were replaced
 
 // The session's curves, in the order of their first points (builtin_plot.c).
