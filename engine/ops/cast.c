@@ -107,21 +107,19 @@ static void half_widen(float *out, uint8_t from, const char *in, int64_t stride,
   }
 }
 
+static void run_narrow(uint16_t *out, uint8_t to, const void *in, uint8_t from, int64_t stride, int64_t n) {
+  double twice[BLOCK];
+  loops[from][TD_FLOAT64](twice, in, stride, n);
+  half_narrow(out, to, twice, n);
+}
+
 // One block of at most BLOCK elements.
 static bool run_half(void *out, uint8_t to, const void *in, uint8_t from, int64_t stride, int64_t n) {
+  if (!td_dtype_is_half(from)) return run_narrow(out, to, in, from, stride, n), true;
   float wide[BLOCK];
-  double twice[BLOCK];
-  const void *source = in;
-  if (td_dtype_is_half(from)) {
-    half_widen(wide, from, in, stride, n);
-    source = wide;
-    from = TD_FLOAT32;
-    stride = sizeof *wide;
-  }
-  if (!td_dtype_is_half(to)) return loops[from][to](out, source, stride, n);
-  loops[from][TD_FLOAT64](twice, source, stride, n);
-  half_narrow(out, to, twice, n);
-  return true;
+  half_widen(wide, from, in, stride, n);
+  if (td_dtype_is_half(to)) return run_narrow(out, to, wide, TD_FLOAT32, sizeof *wide, n), true;
+  return loops[TD_FLOAT32][to](out, wide, sizeof *wide, n);
 }
 
 // ---- clamping of integers ----
