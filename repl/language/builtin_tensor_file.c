@@ -101,7 +101,7 @@ static td_value builtin_load_npz(td_interpreter *I, td_value self, td_value *arg
 typedef struct arrays { // what save_npz saves
   td_npz_entry *entries; // each holds a reference
   int64_t count;
-  char (*numbered)[24]; // names of those without one
+  char (*numbered)[32]; // names of those without one
 } arrays;
 
 static bool add_array(td_interpreter *I, arrays *a, const char *name, td_value v) {
