@@ -20,7 +20,7 @@
 static td_context *context;
 static int64_t live_before;
 static int warnings;
-static char folder[] = "files-XXXXXX";
+static char folder[sizeof "files-XXXXXX"];
 
 static void count_warning(void *owner, const char *message) {
   (void)owner, (void)message;
@@ -31,6 +31,7 @@ static void start(void) {
   live_before = td_memory_live();
   context = td_context_new(1);
   context->warn = count_warning;
+  strcpy(folder, "files-XXXXXX");
   ck_assert_ptr_nonnull(mkdtemp(folder));
   ck_assert_int_eq(chdir(folder), 0);
 }
