@@ -221,19 +221,24 @@ static int run_beside(td_call *call, td_tensor *const *in) {
   return code;
 }
 
+// The workspace is still to come.
+static void call_make(td_call *call, const td_infer *infer, td_tensor *const *in, td_tensor *const *out) {
+  call->context = infer->context;
+  call->op = infer->op;
+  call->args = infer->args;
+  call->in_count = infer->in_count;
+  call->out_count = infer->out_count;
+  for (int i = 0; i < call->in_count; i++) {
+    if (in[i]) view_of(&call->in[i], in[i]);
+    else call->in[i].data = NULL;
+  }
+  for (int i = 0; i < call->out_count; i++) view_of(&call->out[i], out[i]);
+}
+
 static int run_kernel(const td_infer *infer, td_tensor *const *in, td_tensor *const *out) {
   const td_op *op = infer->op;
   td_call call;
-  call.context = infer->context;
-  call.op = op;
-  call.args = infer->args;
-  call.in_count = infer->in_count;
-  call.out_count = infer->out_count;
-  for (int i = 0; i < call.in_count; i++) {
-    if (in[i]) view_of(&call.in[i], in[i]);
-    else call.in[i].data = NULL;
-  }
-  for (int i = 0; i < call.out_count; i++) view_of(&call.out[i], out[i]);
+  call_make(&call, infer, in, out);
   if (!op->workspace) return run_beside(&call, in);
   int64_t bytes = op->workspace(&call);
   call.workspace = bytes > 0 ? td_memory_new((size_t)bytes < WORKSPACE_LEAST ? WORKSPACE_LEAST : (size_t)bytes) : NULL;
