@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "engine/base/memory.h"
+#include "repl/language/curve.h"
 #include "repl/language/tensors.h"
 #include "repl/language/token.h"
 #include "repl/notebook/command.h"
@@ -119,6 +120,17 @@ static void complete_command(td_completion *c, size_t at) {
   td_memory_free(prefix);
 }
 
+static bool is_plot(const char *command) { return strncmp(command, "%plot ", 6) == 0; }
+
+static void complete_curve(const td_interpreter *I, td_completion *c, const char *prefix) { // one that is a word
+  for (int i = 0; i < td_curve_count(I); i++) {
+    const char *name = td_curve_at(I, i)->name;
+    size_t length = 0;
+    while (is_word(name[length])) length++;
+    if (!name[length]) add(c, "", name, "", prefix);
+  }
+}
+
 static bool is_refused(int keyword) { // a word of Python's that this language does not have
   return keyword == TD_TOKEN_ASYNC || keyword == TD_TOKEN_AWAIT || keyword == TD_TOKEN_YIELD;
 }
@@ -177,7 +189,8 @@ void td_complete(td_interpreter *I, void *argument) {
   size_t from = dot > at ? dot : at;
   memcpy(prefix, c->line + from, c->length - from);
   prefix[c->length - from] = 0;
-  if (dot > at) complete_attribute(I, c, dot - 1, prefix);
+  if (is_plot(c->line + first)) complete_curve(I, c, prefix);
+  else if (dot > at) complete_attribute(I, c, dot - 1, prefix);
   else complete_name(I, c, prefix);
   td_memory_free(prefix);
   td_clear_raised(I);

@@ -386,6 +386,9 @@ START_TEST(completion_of_each_kind) {
   expect_completed("matmul(", "a= b= ");
   expect_completed("ét", "été ");
   expect_completed("%ti", "%time %timeit ");
+  expect_values("plot('val_loss', 1); plot('val_mae', 1); plot('a b', 1); plot('loss', 1)", "");
+  expect_completed("%plot loss val_", "val_loss val_mae ");
+  expect_completed("%plot a", "");
   expect_completed("contin", "continue ");
   expect_completed("yiel", "");
   expect_completed("nothing.", "");
