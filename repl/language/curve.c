@@ -38,7 +38,7 @@ void td_curve_cut(td_curve *curve, int64_t step) {
   }
 }
 
-static void merge(td_curve_bin *to, const td_curve_bin *from) {
+void td_curve_merge(td_curve_bin *to, const td_curve_bin *from) {
   to->last = from->last;
   if (from->low < to->low) to->low = from->low;
   if (from->high > to->high) to->high = from->high;
@@ -50,7 +50,7 @@ static void merge(td_curve_bin *to, const td_curve_bin *from) {
 static void halve(td_curve *curve) { // all bins are full, and their count is even
   for (int64_t i = 0; i < curve->bin_count / 2; i++) {
     curve->bins[i] = curve->bins[2 * i];
-    merge(&curve->bins[i], &curve->bins[2 * i + 1]);
+    td_curve_merge(&curve->bins[i], &curve->bins[2 * i + 1]);
   }
   curve->bin_count /= 2;
   curve->width *= 2;
@@ -76,7 +76,7 @@ bool td_curve_add(td_curve *curve, int64_t step, double value) {
     bin.finite = 1;
   } else bin.odd = value != value ? TD_CURVE_NAN : value > 0 ? TD_CURVE_RISES : TD_CURVE_FALLS;
   if (curve->bin_count && curve->filled < curve->width) {
-    merge(&curve->bins[curve->bin_count - 1], &bin);
+    td_curve_merge(&curve->bins[curve->bin_count - 1], &bin);
     curve->filled++;
   } else {
     if (!make_room(curve)) return false;

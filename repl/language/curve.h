@@ -30,6 +30,7 @@ typedef struct td_curve {
   td_curve_point last; // valid when bin_count > 0
 } td_curve;
 
+void td_curve_merge(td_curve_bin *to, const td_curve_bin *from); // from follows to
 double td_curve_value(const td_curve_bin *bin); // the mean of its finite values, else what it has instead
 td_curve *td_curve_new(const char *name); // NULL: no memory
 void td_curve_free(td_curve *curve);

@@ -12,32 +12,15 @@ static const char marks[2][TD_CHART_CURVES][4] = {{"*", "x", "o", "+", "#", "@"}
 typedef struct chart {
   int columns, rows;
   int across, down; // dots in a cell
-  bool unicode;
+  bool unicode, logarithmic, mean;
   double first, last; // steps
-  double low, high; // values; low > high: none is finite
+  double low, high; // values, or their logarithms; low > high: none is finite
   uint8_t dots[TD_CHART_ROWS][TD_CHART_COLUMNS]; // braille's bits, or 1 for a cell of the first curve
   char over[TD_CHART_ROWS][TD_CHART_COLUMNS]; // the mark of another curve, or of an infinity
   bool nan[TD_CHART_COLUMNS];
 } chart;
 
 // ---- scales ----
-
-static void find_ranges(chart *c, const td_curve *const *curves, int count) {
-  c->first = c->low = INFINITY;
-  c->last = c->high = -INFINITY;
-  for (int i = 0; i < count; i++)
-    for (int64_t n = 0; n < curves[i]->bin_count; n++) {
-      const td_curve_bin *bin = &curves[i]->bins[n];
-      c->first = fmin(c->first, (double)bin->first);
-      c->last = fmax(c->last, (double)bin->last);
-      c->low = fmin(c->low, bin->low);
-      c->high = fmax(c->high, bin->high);
-    }
-  if (c->low != c->high) return;
-  double room = c->low != 0 ? fabs(c->low) * 0.1 : 1; // a flat curve runs through the middle
-  c->high = fmin(c->high + room, 1.7e308);
-  c->low = fmax(c->low - room, -1.7e308);
-}
 
 static int place(double fraction, int count) {
   int at = (int)lround(fraction * (count - 1));
@@ -53,6 +36,59 @@ static int row_of(const chart *c, double value, int down) {
   bool huge = isinf(span); // halves have a difference
   double fraction = huge ? (c->high / 2 - value / 2) / (c->high / 2 - c->low / 2) : (c->high - value) / span;
   return place(fraction, c->rows * down);
+}
+
+// ---- bins as they are shown ----
+
+static void take_logarithms(td_curve_bin *bin) {
+  double mean = bin->finite ? bin->sum / bin->finite : 0;
+  if (bin->finite && bin->low <= 0) bin->odd |= TD_CURVE_FALLS;
+  if (bin->finite && bin->high <= 0) {
+    *bin = (td_curve_bin){.first = bin->first, .last = bin->last, .low = INFINITY, .high = -INFINITY, .odd = bin->odd};
+    return;
+  }
+  bin->high = log10(bin->high);
+  bin->low = bin->low > 0 ? log10(bin->low) : bin->high;
+  bin->sum = bin->finite * (mean > 0 ? log10(mean) : bin->high);
+}
+
+// The bin at *n, with those behind it that the same column means. false: there is none.
+static bool next_bin(const chart *c, const td_curve *curve, int64_t *n, td_curve_bin *bin) {
+  if (*n == curve->bin_count) return false;
+  *bin = curve->bins[(*n)++];
+  if (c->mean) {
+    int column = column_of(c, bin->first, c->across);
+    while (*n < curve->bin_count && column_of(c, curve->bins[*n].first, c->across) == column)
+      td_curve_merge(bin, &curve->bins[(*n)++]);
+    if (bin->finite) bin->low = bin->high = bin->sum / bin->finite;
+  }
+  if (c->logarithmic) take_logarithms(bin);
+  return true;
+}
+
+static void find_steps(chart *c, const td_curve *const *curves, int count) {
+  c->first = INFINITY;
+  c->last = -INFINITY;
+  for (int i = 0; i < count; i++) {
+    if (!curves[i]->bin_count) continue;
+    c->first = fmin(c->first, (double)curves[i]->bins[0].first);
+    c->last = fmax(c->last, (double)curves[i]->bins[curves[i]->bin_count - 1].last);
+  }
+}
+
+static void find_values(chart *c, const td_curve *const *curves, int count) {
+  td_curve_bin bin;
+  c->low = INFINITY;
+  c->high = -INFINITY;
+  for (int i = 0; i < count; i++)
+    for (int64_t n = 0; next_bin(c, curves[i], &n, &bin);) {
+      c->low = fmin(c->low, bin.low);
+      c->high = fmax(c->high, bin.high);
+    }
+  if (c->low != c->high) return;
+  double room = c->low != 0 ? fabs(c->low) * 0.1 : 1; // a flat curve runs through the middle
+  c->high = fmin(c->high + room, 1.7e308);
+  c->low = fmax(c->low - room, -1.7e308);
 }
 
 // ---- dots ----
@@ -77,37 +113,37 @@ static void draw_line(chart *c, int x, int y, int to_x, int to_y) { // Bresenham
 static void draw_first(chart *c, const td_curve *curve) {
   bool joined = false;
   int from_x = 0, from_y = 0;
-  for (int64_t n = 0; n < curve->bin_count; n++) {
-    const td_curve_bin *bin = &curve->bins[n];
-    if (bin->finite) {
-      int x = column_of(c, bin->first, c->across);
-      int low = row_of(c, bin->low, c->down), high = row_of(c, bin->high, c->down);
-      int y = row_of(c, bin->sum / bin->finite, c->down);
+  td_curve_bin bin;
+  for (int64_t n = 0; next_bin(c, curve, &n, &bin);) {
+    if (bin.finite) {
+      int x = column_of(c, bin.first, c->across);
+      int low = row_of(c, bin.low, c->down), high = row_of(c, bin.high, c->down);
+      int y = row_of(c, bin.sum / bin.finite, c->down);
       draw_line(c, x, low, x, high);
       if (joined) draw_line(c, from_x, from_y, x, y);
       from_x = x;
       from_y = y;
     }
-    joined = bin->finite && !bin->odd;
+    joined = bin.finite && !bin.odd;
   }
 }
 
 static void draw_marks(chart *c, const td_curve *curve, char mark) {
-  for (int64_t n = 0; n < curve->bin_count; n++) {
-    const td_curve_bin *bin = &curve->bins[n];
-    if (!bin->finite) continue;
-    int x = column_of(c, bin->first, 1);
-    for (int y = row_of(c, bin->high, 1); y <= row_of(c, bin->low, 1); y++) c->over[y][x] = mark;
+  td_curve_bin bin;
+  for (int64_t n = 0; next_bin(c, curve, &n, &bin);) {
+    if (!bin.finite) continue;
+    int x = column_of(c, bin.first, 1);
+    for (int y = row_of(c, bin.high, 1); y <= row_of(c, bin.low, 1); y++) c->over[y][x] = mark;
   }
 }
 
 static void draw_odd(chart *c, const td_curve *curve) {
-  for (int64_t n = 0; n < curve->bin_count; n++) {
-    const td_curve_bin *bin = &curve->bins[n];
-    int x = column_of(c, bin->first, 1);
-    if (bin->odd & TD_CURVE_NAN) c->nan[x] = true;
-    if (bin->odd & TD_CURVE_RISES) c->over[0][x] = '^';
-    if (bin->odd & TD_CURVE_FALLS) c->over[c->rows - 1][x] = 'v';
+  td_curve_bin bin;
+  for (int64_t n = 0; next_bin(c, curve, &n, &bin);) {
+    int x = column_of(c, bin.first, 1);
+    if (bin.odd & TD_CURVE_NAN) c->nan[x] = true;
+    if (bin.odd & TD_CURVE_RISES) c->over[0][x] = '^';
+    if (bin.odd & TD_CURVE_FALLS) c->over[c->rows - 1][x] = 'v';
   }
 }
 
@@ -174,14 +210,27 @@ static void add_legend(const chart *c, td_text *text, const td_curve *curve, int
   td_text_add_char(text, '\n');
 }
 
-static void add_gaps(td_text *text, const td_curve *const *curves, int count) { // between loss and val_loss
+static double mean_after(const td_curve *curve, int64_t step) { // NaN: there is no finite value
+  double sum = 0;
+  int64_t count = 0;
+  for (int64_t n = curve->bin_count; n-- && (curve->bins[n].first > step || !count);) {
+    sum += curve->bins[n].sum;
+    count += curve->bins[n].finite;
+  }
+  return count ? sum / (double)count : (double)NAN;
+}
+
+static void add_gap(td_text *text, const td_curve *train, const td_curve *validation) {
+  int64_t before = validation->bin_count > 1 ? validation->bins[validation->bin_count - 2].last : INT64_MIN;
+  td_text_print(text, "gap %s - %s: %.6g\n", validation->name, train->name,
+                validation->last.value - mean_after(train, before));
+}
+
+static void add_gaps(td_text *text, const td_curve *const *curves, int count) {
   for (int i = 0; i < count; i++)
     for (int k = 0; k < count; k++) {
-      const td_curve *train = curves[i], *validation = curves[k];
-      if (strncmp(validation->name, "val_", 4) != 0 || strcmp(validation->name + 4, train->name) != 0) continue;
-      if (!train->bin_count || !validation->bin_count) continue;
-      td_text_print(text, "gap %s - %s: %.6g\n", validation->name, train->name,
-                    validation->last.value - train->last.value);
+      bool pair = strncmp(curves[k]->name, "val_", 4) == 0 && strcmp(curves[k]->name + 4, curves[i]->name) == 0;
+      if (pair && curves[i]->bin_count && curves[k]->bin_count) add_gap(text, curves[i], curves[k]);
     }
 }
 
@@ -192,22 +241,34 @@ static void add_key(const chart *c, td_text *text) {
     infinite |= c->over[0][x] == '^' || c->over[c->rows - 1][x] == 'v';
   }
   if (nan) td_text_add(text, "! NaN\n");
-  if (infinite) td_text_add(text, "^ inf  v -inf\n");
+  if (infinite) td_text_add(text, c->logarithmic ? "^ inf  v -inf, or not above 0\n" : "^ inf  v -inf\n");
 }
 
-void td_chart_print(td_text *text, const td_curve *const *curves, int count, int columns, int rows, bool unicode) {
-  chart c = {.columns = columns, .rows = rows, .across = unicode ? 2 : 1, .down = unicode ? 4 : 1, .unicode = unicode};
+static void label_print(const chart *c, double value, char label[32]) {
+  snprintf(label, 32, "%.4g", c->logarithmic ? pow(10, value) : value);
+}
+
+void td_chart_print(td_text *text, const td_curve *const *curves, int count, const td_chart_options *options) {
+  bool unicode = options->unicode;
+  chart c = {.columns = options->columns,
+             .rows = options->rows,
+             .across = unicode ? 2 : 1,
+             .down = unicode ? 4 : 1,
+             .unicode = unicode,
+             .logarithmic = options->logarithmic,
+             .mean = options->mean};
   char high[32] = "", low[32] = "";
-  find_ranges(&c, curves, count);
+  find_steps(&c, curves, count);
+  find_values(&c, curves, count);
   if (c.low <= c.high) {
     draw_first(&c, curves[0]);
     for (int i = 1; i < count; i++) draw_marks(&c, curves[i], marks[0][i][0]);
-    snprintf(high, sizeof high, "%.4g", c.high);
-    snprintf(low, sizeof low, "%.4g", c.low);
+    label_print(&c, c.high, high);
+    label_print(&c, c.low, low);
   }
   for (int i = 0; i < count; i++) draw_odd(&c, curves[i]);
   int width = (int)(strlen(high) > strlen(low) ? strlen(high) : strlen(low));
-  for (int row = 0; row < rows; row++) add_row(&c, text, row, row == 0 ? high : row == rows - 1 ? low : "", width);
+  for (int row = 0; row < c.rows; row++) add_row(&c, text, row, row == 0 ? high : row == c.rows - 1 ? low : "", width);
   add_foot(&c, text, width);
   for (int i = 0; i < count; i++) add_legend(&c, text, curves[i], i);
   add_gaps(text, curves, count);

@@ -125,20 +125,36 @@ static td_value list_curves(td_interpreter *I) {
     td_source_print(&text, curve->name, strlen(curve->name));
     td_text_pad(&text, start + 20, ' ');
     long long points = td_curve_points(curve);
-    td_text_print(&text, " %8lld point%s, last %.6g at %lld\n", points, points == 1 ? "" : "s", curve->last.value,
-                  (long long)curve->last.step);
+    td_text_print(&text, " %8lld point%s", points, points == 1 ? "" : "s");
+    if (points) td_text_print(&text, ", last %.6g at %lld", curve->last.value, (long long)curve->last.step);
+    td_text_add_char(&text, '\n');
   }
   if (!text.length) td_text_add(&text, "no curve yet: plot(\"loss\", value) adds a point to one, and fit does\n");
   td_output_text(I, &text);
   return TD_NONE;
 }
 
+// Takes a word such as --log off the arguments' front.
+static bool take_option(const char **arguments, const char *option) {
+  size_t length = strlen(option);
+  if (strncmp(*arguments, option, length) != 0 || ((*arguments)[length] && (*arguments)[length] != ' ')) return false;
+  *arguments += length;
+  *arguments += strspn(*arguments, " ");
+  return true;
+}
+
 static td_value run_plot(td_interpreter *I, const char *arguments) {
+  td_chart_options options = {.columns = COLUMNS, .rows = ROWS, .unicode = is_unicode()};
+  while (true) {
+    if (take_option(&arguments, "--log")) options.logarithmic = true;
+    else if (take_option(&arguments, "--mean")) options.mean = true;
+    else break;
+  }
   if (!*arguments) return list_curves(I);
   choice c = {0};
   td_text text = {0};
   bool ok = choose_all(I, &c, arguments);
-  if (ok) td_chart_print(&text, c.curves, c.count, COLUMNS, ROWS, is_unicode());
+  if (ok) td_chart_print(&text, c.curves, c.count, &options);
   for (int i = 0; i < TD_CHART_CURVES; i++) td_curve_free(c.owned[i]);
   td_output_text(I, &text);
   return ok ? TD_NONE : TD_NIL;
@@ -227,7 +243,9 @@ static td_value run_runs(td_interpreter *I, const char *path) {
 }
 
 const td_command_row td_commands_plot[] = {
-    {"plot", "%plot [CURVE ...]", run_plot,
-     "Draws curves on one chart: names given to plot(), or FOLDER:SCALAR of event files. Without one, lists them."},
+    {"plot", "%plot [--log] [--mean] [CURVE ...]", run_plot,
+     "Draws curves on one chart: names given to plot(), or FOLDER:SCALAR of event files. Without one, lists them. "
+     "--mean "
+     "draws the mean of a column's points, not their span."},
     {"runs", "%runs [FOLDER]", run_runs, "The runs under runs/ (or FOLDER): their scalars and last values."},
     {NULL, NULL, NULL, NULL}};

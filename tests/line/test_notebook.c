@@ -277,7 +277,7 @@ START_TEST(curves_as_text_without_unicode) {
   for (int i = 0; i < 5; i++) ck_assert(td_curve_add(train, i, i == 3 ? (double)NAN : 4 - i));
   ck_assert(td_curve_add(validation, 4, 2));
   td_text text = {0};
-  td_chart_print(&text, (const td_curve *const[]){train, validation}, 2, 20, 5, false);
+  td_chart_print(&text, (const td_curve *const[]){train, validation}, 2, &(td_chart_options){.columns = 20, .rows = 5});
   ck_assert_str_eq(text.data, "4 |***\n"
                               "  |   *****\n"
                               "  |        ***        x\n"
@@ -287,12 +287,25 @@ START_TEST(curves_as_text_without_unicode) {
                               "   0                  4\n"
                               "* loss: 5 points, last 0 at 4, least 0 at 4, most 4 at 0\n"
                               "x val_loss: 1 point, last 2 at 4, least 2 at 4, most 2 at 4\n"
-                              "gap val_loss - loss: 2\n"
+                              "gap val_loss - loss: -0.25\n"
                               "! NaN\n");
   td_text_clear(&text);
   td_curve *empty = td_curve_new("none");
-  td_chart_print(&text, (const td_curve *const[]){empty}, 1, 20, 3, false);
+  td_chart_print(&text, (const td_curve *const[]){empty}, 1, &(td_chart_options){.columns = 20, .rows = 3});
   ck_assert_str_eq(text.data, " |\n |  no points\n |\n +--------------------\n* none: 0 points\n");
+  td_text_clear(&text);
+  td_curve_cut(train, 0);
+  for (int i = 0; i < 1000; i++) ck_assert(td_curve_add(train, i, i == 900 ? -1 : pow(10, i / 250 + i % 2)));
+  td_chart_print(&text, (const td_curve *const[]){train}, 1,
+                 &(td_chart_options){.columns = 20, .rows = 5, .logarithmic = true, .mean = true});
+  ck_assert_str_eq(text.data, " 5667 |               *****\n"
+                              "      |          *****\n"
+                              "      |          *\n"
+                              "      |     *****\n"
+                              "5.333 |*****\n"
+                              "      +--------------------\n"
+                              "       0                999\n"
+                              "* loss: 1000 points, last 10000 at 999, least -1 at 900, most 10000 at 751\n");
   td_text_clear(&text);
   td_curve_free(train);
   td_curve_free(validation);
