@@ -39,7 +39,7 @@ typedef struct job {
 struct td_pool {
   int threads, started; // started: workers that run
   unsigned family; // forks before they started
-  bool stop;
+  atomic_bool stop; // set while no run is going on; a worker that is late for the last one may see it then
   const atomic_int *interrupt; // NULL: nobody stops runs
   const atomic_bool *breakable;
   atomic_flag taken; // a run is going on
@@ -117,7 +117,7 @@ static void *worker(void *argument) {
   inside = true;
   for (;;) {
     seen = wait_ticket(pool, seen);
-    if (pool->stop) return NULL;
+    if (atomic_load_explicit(&pool->stop, memory_order_relaxed)) return NULL;
     atomic_fetch_add(&pool->busy, 1);
     job *j = atomic_load(&pool->open);
     if (j) run_chunks(j);
@@ -157,7 +157,7 @@ td_pool *td_pool_new(int threads) {
 void td_pool_free(td_pool *pool) {
   if (!pool) return;
   if (pool->started && !forked(pool)) {
-    pool->stop = true;
+    atomic_store(&pool->stop, true);
     raise_ticket(pool);
     for (int i = 0; i < pool->started; i++) pthread_join(pool->workers[i], NULL);
   }
