@@ -344,7 +344,7 @@ static uint64_t wanted_by(const td_tapes *tapes, const td_variable *v) {
     int slot = __builtin_ctzll(left);
     if (watches(tapes->slots[slot], v->id)) wanted |= UINT64_C(1) << slot;
   }
-  return v->requires_grad ? wanted | (recording & TD_LOOSE_BIT) : wanted;
+  return v->requires_grad && v->trainable ? wanted | (recording & TD_LOOSE_BIT) : wanted;
 }
 
 static void note_read(td_context *context, const td_variable *v) {
@@ -363,7 +363,8 @@ int td_tapes_loosen(td_context *context) {
 
 td_tensor *td_variable_read(td_context *context, td_variable *v) {
   if (!(v->value->flags & TD_TENSOR_FROM_VARIABLE) && !own_value(context, v)) return NULL;
-  bool loosens = v->requires_grad && !context->apart && !(context->tapes && ((td_tapes *)context->tapes)->loose);
+  bool marked = v->requires_grad && v->trainable && !context->apart;
+  bool loosens = marked && !(context->tapes && ((td_tapes *)context->tapes)->loose);
   if (loosens && td_tapes_loosen(context)) return NULL;
   td_tapes *tapes = context->tapes;
   if (!context->recorder || tapes->replaying || !td_dtype_is_float(v->value->dtype)) return td_tensor_ref(v->value);

@@ -6,7 +6,7 @@
 typedef struct td_variable {
   atomic_uint refs;
   bool trainable;
-  bool requires_grad;      // records without a tape (PyTorch's habit)
+  bool requires_grad;      // while it is trainable: records without a tape (PyTorch's habit)
   char *name;              // owned; "" when unnamed
   uint64_t id;             // unique in the process
   td_tensor *value;        // owned, never NULL

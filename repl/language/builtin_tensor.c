@@ -48,7 +48,8 @@ static td_value builtin_variable(td_interpreter *I, td_value self, td_value *arg
     if (!td_is(arguments[2], &td_str_type)) return td_raise(I, TD_CLASS_TYPE_ERROR, "Variable: name must be a str");
     name = td_as_str(arguments[2])->data;
   }
-  int trainable = td_truth(I, arguments[3]), grad = td_truth(I, arguments[4]);
+  int trainable = td_truth(I, arguments[3]), grad = given(arguments[4]) ? td_truth(I, arguments[4]) : 0;
+  if (grad >= 0 && trainable >= 0 && given(arguments[4])) trainable = grad;
   td_tensor *t = trainable < 0 || grad < 0 ? NULL : tensor_argument(I, arguments[0], arguments[1]);
   if (!t) return TD_NIL;
   td_variable *variable = td_variable_new(I->context, t, name, trainable);
@@ -147,7 +148,7 @@ const td_method td_tensor_builtins[] = {
      "A tensor from a number, nested lists, a range or a tensor. Floats make float32, ints int64, bools bool, unless "
      "dtype says otherwise.\n"
      ">>> tensor([[1., 2.], [3., 4.]])"},
-    {"Variable", "(value, dtype=None, name=None, trainable=True, requires_grad=False)", builtin_variable,
+    {"Variable", "(value, dtype=None, name=None, trainable=True, requires_grad=None)", builtin_variable,
      "State that can be assigned: a named tensor of fixed shape and dtype, watched by tapes when it is read.\n>>> "
      "Variable([1., 2.], name=\"w\")"},
     {"randn", "(*shape)", builtin_randn,

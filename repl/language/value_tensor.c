@@ -270,7 +270,7 @@ static td_value get_grad(td_interpreter *I, td_value v, td_tensor *t) {
 }
 static td_value get_requires_grad(td_interpreter *I, td_value v, td_tensor *t) {
   (void)I;
-  return td_bool(td_is(v, &td_variable_type) ? td_unbox_variable(v)->requires_grad : td_tensor_requires_grad(t));
+  return td_bool(td_is(v, &td_variable_type) ? td_unbox_variable(v)->trainable : td_tensor_requires_grad(t));
 }
 static td_value get_is_leaf(td_interpreter *I, td_value v, td_tensor *t) {
   (void)I, (void)v;
@@ -401,8 +401,8 @@ static bool variable_set_attribute(td_interpreter *I, td_value v, td_str *name, 
   if (!td_is_nil(value) && (trainable || strcmp(name->data, "requires_grad") == 0)) {
     int on = td_truth(I, value);
     if (on < 0) return false;
-    if (trainable) variable->trainable = on;
-    else variable->requires_grad = on;
+    variable->trainable = on;
+    if (!trainable) variable->requires_grad = on;
     return true;
   }
   if (!td_is_nil(value) && strcmp(name->data, "grad") == 0) return variable_set_grad(I, variable, value);
