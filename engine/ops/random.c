@@ -80,8 +80,9 @@ static const td_op random_normal = {
     .infer = normal_infer,
     .kernel = normal_kernel,
     .no_gradient = td_drawn,
-    .doc = "Normally distributed numbers. The same seed gives the same numbers, whatever the size and the number of "
-           "threads.",
+    .doc = "Normally distributed numbers: a tensor of that shape, normal(mean, std) one of them, and NumPy's order, "
+           "normal(mean, std, shape), is known by a shape in brackets.\nThe same seed gives the same numbers, whatever "
+           "the size and the number of threads.",
     .example = "random_normal((2, 3)).shape  # (2, 3)",
     .source = "Philox 4x32-10 (Salmon et al., 2011); Box and Muller (1958)",
     .samples = TD_SAMPLES{{"", "shape=(2, 3)", 0, 1, NULL},
@@ -124,18 +125,26 @@ static int uniform_kernel(const td_call *call) {
   return TD_OK;
 }
 
+static int uniform_infer(td_infer *infer) {
+  double low = infer->args[1].f, high = infer->args[2].f;
+  if (low <= high) return td_draw_infer(infer);
+  int code = td_infer_fail(infer, TD_ERROR_VALUE, "low is %g and high is %g: nothing is between them", low, high);
+  td_error_hint(infer->context, "the order is (low, high) for one number, (shape, low, high) for more");
+  return code;
+}
+
 static const td_op random_uniform = {
     .name = "random_uniform",
     .module = "random",
     .params = {TD_KEY_PARAM, TD_SHAPE_PARAM, TD_FLOAT_PARAM("low", 0), TD_FLOAT_PARAM("high", 1),
                TD_DTYPE_PARAM(TD_FLOAT32)},
     .kind = TD_KIND_RANDOM,
-    .infer = td_draw_infer,
+    .infer = uniform_infer,
     .kernel = uniform_kernel,
     .no_gradient = td_drawn,
-    .doc = "Numbers spread evenly over [low, high). The same seed gives the same numbers, whatever the size and the "
-           "number of "
-           "threads.",
+    .doc = "Numbers spread evenly over [low, high): a tensor of that shape, uniform(low, high) one of them, and NumPy's "
+           "order, uniform(low, high, shape), is known by a shape in brackets.\nThe same seed gives the same numbers, "
+           "whatever the size and the number of threads.",
     .example = "random_uniform(4, 2., 3.).shape  # (4,)",
     .source = "Philox 4x32-10 (Salmon et al., 2011)",
     .samples = TD_SAMPLES{{"", "shape=(2, 3)", 0, 1, NULL},
@@ -185,7 +194,7 @@ static const td_op random_randint = {
     .infer = randint_infer,
     .kernel = randint_kernel,
     .no_gradient = td_drawn,
-    .doc = "Integers spread evenly over low to high - 1, as int64.",
+    .doc = "Integers spread evenly over low to high - 1, as int64; without a shape, one of them.",
     .example = "random_randint(3, 4, 2).tolist()  # [3, 3]",
     .samples = TD_SAMPLES{{"", "low=-3, high=5, shape=(2, 3)", 0, 1, NULL},
                           {"", "low=0, high=2, shape=()", 0, 1, NULL},
@@ -219,6 +228,7 @@ static int permutation_kernel(const td_call *call) {
 
 static const td_op random_permutation = {
     .name = "random_permutation",
+    .alias = TD_ALIAS("randperm"),
     .module = "random",
     .params = {TD_KEY_PARAM, {.name = "n", .kind = TD_PARAM_INT, .required = true}},
     .kind = TD_KIND_RANDOM,

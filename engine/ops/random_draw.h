@@ -9,7 +9,7 @@
 #include "engine/ops/map.h"
 
 #define TD_SHAPE_PARAM \
-  { .name = "shape", .kind = TD_PARAM_SHAPE, .required = true }
+  { .name = "shape", .alias = TD_ALIAS("size"), .kind = TD_PARAM_SHAPE } /* none: one number */
 #define TD_FLOAT_PARAM(text, standard) \
   { .name = text, .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(standard) }
 #define TD_DTYPE_PARAM(standard) \

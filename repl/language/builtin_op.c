@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 #include "engine/base/memory.h"
+#include "repl/language/builtins.h"
 #include "repl/language/habit.h"
 #include "repl/language/tensors.h"
 
@@ -124,6 +125,17 @@ static int text_row(const binding *b, int position, const td_value *values) {
   return row < row_count(b) && td_is_nil(b->given[row]) ? row : 0;
 }
 
+// NumPy's order of draws, uniform(low, high) and normal(mean, std, (2, 3)): two numbers where a shape and they are due,
+// then nothing or a shape in brackets. How many values from here on are placed so; 0: none.
+static int numbers_first(const binding *b, int row, const td_value *values, int count) {
+  const td_param *shape = &b->op->params[row];
+  if (row + 2 >= row_count(b) || shape->kind != TD_PARAM_SHAPE || count < 2) return 0;
+  bool numbers = shape[1].kind == TD_PARAM_FLOAT && shape[2].kind == TD_PARAM_FLOAT && td_is_number(values[0]) &&
+                 td_is_number(values[1]);
+  if (!numbers || count == 2) return numbers ? 2 : 0;
+  return td_is(values[2], &td_tuple_type) || td_is(values[2], &td_list_type) ? 3 : 0;
+}
+
 // ---- NumPy's other form: einsum(a, [0, 1], b, [1, 2], [0, 2]), numbers of axes after each tensor ----
 
 static bool add_letters(td_interpreter *I, const binding *b, td_value list, td_text *text) {
@@ -186,6 +198,16 @@ static bool place_arguments(td_interpreter *I, binding *b, td_value self, const 
       b->given[moved] = arguments->values[first];
       b->position[moved] = shift + first;
       row--;
+      continue;
+    }
+    int drawn = numbers_first(b, row, arguments->values + first, arguments->count - first);
+    for (int i = 0; i < drawn; i++) {
+      b->given[row + (i + 1) % 3] = arguments->values[first + i];
+      b->position[row + (i + 1) % 3] = shift + first + i;
+    }
+    if (drawn) {
+      first += drawn - 1;
+      row += 2;
       continue;
     }
     int count = td_is_nil(*gathered) ? gathered_count(b, row, arguments->values + first, arguments->count - first) : 0;

@@ -1,6 +1,8 @@
 // Values in general: how objects are made and released, and the operations that dispatch over tags and type records.
 // Numbers are handled first, without a record; objects ask their type. What raises leaves the exception in the
 // interpreter.
+#include <stdio.h>
+
 #include "repl/language/core.h"
 #include "repl/language/habit.h"
 #include "repl/language/tensors.h"
@@ -403,6 +405,14 @@ static void attribute_hint(td_interpreter *I, td_value v, td_str *name) {
   td_unref(td_from(names));
 }
 
+static bool member_hint(td_interpreter *I, const td_str *module, const td_str *name) { // false: nothing is known
+  char word[80];
+  if (!module || snprintf(word, sizeof word, "%s.%s", module->data, name->data) >= (int)sizeof word) return false;
+  const char *habit = td_habit(TD_HABIT_MEMBER, word);
+  if (habit) td_raise_hint(I, "%s", habit);
+  return habit != NULL;
+}
+
 static void raise_no_attribute(td_interpreter *I, td_value v, td_str *name) {
   if (td_is_class(v)) {
     td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "type object '%s' has no attribute '%s'", td_as_class(v)->name->data,
@@ -410,6 +420,7 @@ static void raise_no_attribute(td_interpreter *I, td_value v, td_str *name) {
   } else if (td_is(v, &td_module_type)) {
     td_str *module = ((td_module *)v.o)->name;
     td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "module '%s' has no attribute '%s'", module ? module->data : "?", name->data);
+    if (member_hint(I, module, name)) return;
   } else {
     const char *type = td_is(v, &td_bound_type) ? "function" : td_type_name(I, v);
     td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "'%s' object has no attribute '%s'", type, name->data);
