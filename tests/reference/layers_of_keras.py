@@ -109,6 +109,11 @@ def cell_paths(cell, path, gru):
             (f"{path}bias", cell.bias, bias)]
 
 
+def reset_before(layer):   # the paper's GRU: one bias
+    order, _ = gates("", True)
+    return cell_paths(layer.cell, "cell/", True)[:2] + [("cell/bias", layer.cell.bias, order)]
+
+
 def recurrent(layer):
     return cell_paths(layer.cell, "cell/", isinstance(layer, L.GRU))
 
@@ -174,6 +179,10 @@ case("lstm_from_states", L.LSTM(3, return_state=True), [(2, 4, 2), (2, 3), (2, 3
      call=lambda layer, x, h, c: layer(x, initial_state=[h, c]))
 case("gru_activations", L.GRU(3, activation="relu", recurrent_activation="softsign", return_sequences=True), [(2, 4, 2)],
      recurrent)
+
+
+case("gru_reset_before", L.GRU(3, reset_after=False, return_sequences=True), [(3, 4, 2)], reset_before)
+case("gru_reset_before_masked", L.GRU(3, reset_after=False, go_backwards=True), [(3, 4, 2)], reset_before, mask=tail)
 
 
 def twice(layer, x):
