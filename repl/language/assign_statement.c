@@ -78,13 +78,44 @@ static bool updates_itself(int op, td_value a, td_value b) {
   return td_type_of(a)->in_place != NULL;
 }
 
+// The target as it is written; "v" where that is long.
+static void spell_target(td_interpreter *I, const td_node *target, char *text, size_t size) {
+  const td_script *script = td_source_find(&I->sources, (td_place)target->script << 32 | target->begin);
+  size_t length = target->end - target->begin;
+  bool fits = script && length < size && !memchr(script->text + target->begin, '\n', length);
+  snprintf(text, size, "%.*s", fits ? (int)length : 1, fits ? script->text + target->begin : "v");
+}
+
+// p -= x of a Variable p: the name has a tensor then, and the Variable is as it was.
+static void warn_of_rebinding(td_interpreter *I, const td_node *n) {
+  char name[50], message[240], remedy[120];
+  const char *sign = td_operator_spelling(n->op);
+  spell_target(I, n->a, name, sizeof name);
+  if (n->op == TD_BINARY_ADD) snprintf(remedy, sizeof remedy, "%s.assign_add(...)", name);
+  else if (n->op == TD_BINARY_SUBTRACT) snprintf(remedy, sizeof remedy, "%s.assign_sub(...)", name);
+  else snprintf(remedy, sizeof remedy, "%s.assign(%s %s ...)", name, name, sign);
+  snprintf(message, sizeof message, "%s %s= makes a tensor, and the Variable keeps its value; write %s", name, sign,
+           remedy);
+  td_mark(I, n);
+  td_warn(I, message);
+  ((td_node *)n)->flags |= TD_NODE_WARNED; // once for each place
+}
+
+// Takes over a where all goes well.
+static td_value augmented(td_interpreter *I, const td_node *n, td_value a, td_value b) {
+  bool rebinds = td_is(a, &td_variable_type) && !(n->flags & TD_NODE_WARNED);
+  td_value result = td_in_place(I, n->op, a, b);
+  if (TD_UNLIKELY(rebinds) && td_is(result, &td_tensor_type)) warn_of_rebinding(I, n);
+  return result;
+}
+
 // Takes over b. A local's value leaves its slot meanwhile: nothing that runs can look there.
 static int update_local(td_interpreter *I, const td_node *n, td_value *slot, td_value b, bool in_place) {
   td_value a = *slot, result;
   td_mark(I, n);
   *slot = TD_NIL;
   if (in_place || (may_move(a, b) && updates_itself(n->op, a, b))) {
-    result = td_in_place(I, n->op, a, b);
+    result = augmented(I, n, a, b);
   } else {
     result = td_binary(I, n->op, a, b);
     if (!td_is_nil(result)) td_unref(a);
@@ -103,7 +134,7 @@ static int update_shared(td_interpreter *I, const td_node *n, const td_node *nam
     td_unref(*place);
     *place = TD_NIL;
   }
-  td_value result = td_in_place(I, n->op, a, b);
+  td_value result = augmented(I, n, a, b);
   td_unref(b);
   if (!td_is_nil(result)) return td_assign_name(I, name, result), TD_FLOW_NEXT;
   if (moved) *place = a;
@@ -182,7 +213,7 @@ static int augment_with(td_interpreter *I, const td_node *n, td_chain *c, td_val
     bool moves = may_move(old, b);
     td_mark(I, n);
     if (moves) td_chain_detach(I, c, 0, old);
-    result = td_in_place(I, n->op, old, b);
+    result = augmented(I, n, old, b);
     if (td_is_nil(result)) {
       td_value raised = td_take_raised(I);
       if (moves) td_chain_store(I, c, 0, td_ref(old));

@@ -94,7 +94,7 @@ enum { // where a NAME lives
   TD_SCOPE_CELL,            // frame slot holds a td_cell, shared with inner or outer functions
   TD_SCOPE_CLASS,           // class body: frame slot, and node->global when that is NIL
 };
-enum { TD_NODE_HIDE = 1, TD_NODE_PARENTHESES = 2 };
+enum { TD_NODE_HIDE = 1, TD_NODE_PARENTHESES = 2, TD_NODE_WARNED = 4 };
 
 typedef td_value td_evaluate(td_interpreter *, const struct td_node *); // NIL: an exception is set
 typedef int td_execute(td_interpreter *, const struct td_node *);       // a td_flow

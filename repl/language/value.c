@@ -14,7 +14,7 @@ static const char *const operators[] = {
         "-",
     "+", "~"};
 
-static const char *operator_spelling(int op) { return operators[op]; }
+const char *td_operator_spelling(int op) { return operators[op]; }
 
 static const char *comparison_spelling(int comparison) {
   static const char *const spellings[] = {"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"};
@@ -218,7 +218,7 @@ bool td_hash(td_interpreter *I, td_value v, uint64_t *hash) {
 static td_value binary_unsupported(td_interpreter *I, int op, td_value a, td_value b, const char *suffix) {
   bool power = op == TD_BINARY_POWER && !*suffix;
   td_raise(I, TD_CLASS_TYPE_ERROR, "unsupported operand type(s) for %s%s: '%s' and '%s'",
-           power ? "** or pow()" : operator_spelling(op), suffix, td_type_name(I, a), td_type_name(I, b));
+           power ? "** or pow()" : td_operator_spelling(op), suffix, td_type_name(I, a), td_type_name(I, b));
   if (op == TD_BINARY_ADD && (td_is(a, &td_str_type) != td_is(b, &td_str_type)))
     td_raise_hint(I, "str() makes text of a value; an f-string joins both: f\"{...}\"");
   return TD_NIL;
@@ -277,7 +277,7 @@ td_value td_unary(td_interpreter *I, int op, td_value v) {
   td_value result = type->unary ? type->unary(I, op, v) : td_ref(TD_NOT_IMPLEMENTED);
   if (!td_is_not_implemented(result)) return result;
   td_unref(result);
-  return td_raise(I, TD_CLASS_TYPE_ERROR, "bad operand type for unary %s: '%s'", operator_spelling(op),
+  return td_raise(I, TD_CLASS_TYPE_ERROR, "bad operand type for unary %s: '%s'", td_operator_spelling(op),
                   td_type_name(I, v));
 }
 

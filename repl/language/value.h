@@ -269,6 +269,7 @@ bool td_set_item(td_interpreter *, td_value v, td_value key, td_value value);
 bool td_delete_item(td_interpreter *, td_value v, td_value key);
 int td_contains(td_interpreter *, td_value container, td_value item);    // -1: exception
 td_value td_in_place(td_interpreter *, int op, td_value a, td_value b);  // a op= b; takes over a when it succeeds, which it may change when nobody else holds it
+const char *td_operator_spelling(int op); // "+"
 int64_t td_length(td_interpreter *, td_value v);
 td_value td_iterate(td_interpreter *, td_value v);
 td_value td_next(td_interpreter *, td_value iterator);                   // NIL without exception: ended
