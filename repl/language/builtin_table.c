@@ -12,7 +12,7 @@
 typedef struct table {
   td_interpreter *interpreter;
   td_csv *csv;
-  bool header;
+  int64_t header; // its row; -1: none
   int64_t first; // row of data
   td_list *names; // of the columns: strs, or ints without a header
   int64_t *wanted; // columns, in the order that was asked for
@@ -29,7 +29,7 @@ static td_value cell(const table *t, int64_t row, int64_t column) {
 static bool read_names(table *t) {
   t->names = td_list_new(t->interpreter, t->csv->columns);
   for (int64_t i = 0; t->names && i < t->csv->columns; i++) {
-    td_value name = t->header ? cell(t, 0, i) : td_int(i);
+    td_value name = t->header >= 0 ? cell(t, t->header, i) : td_int(i);
     bool ok = !td_is_nil(name) && td_list_append(t->interpreter, t->names, name);
     td_unref(name);
     if (!ok) return false;
@@ -48,13 +48,13 @@ static bool find_column(const table *t, td_value wanted, int64_t *column) { // b
                (long long)t->csv->columns);
     return false;
   }
-  for (*column = 0; t->header && *column < t->names->count; ++*column)
+  for (*column = 0; t->header >= 0 && *column < t->names->count; ++*column)
     if (td_str_equal(td_as_str(t->names->items[*column]), td_as_str(wanted))) return true;
   td_text names = {0};
   td_repr(I, (td_value){.tag = TD_TAG_OBJECT, .o = &t->names->container.object}, &names);
   td_raise(I, TD_CLASS_VALUE_ERROR, "load_csv: there is no column '%s'%s", td_as_str(wanted)->data,
-           t->header ? "" : ": the table has no header");
-  if (t->header && names.data) td_raise_hint(I, "the columns are %.300s", names.data);
+           t->header >= 0 ? "" : ": the table has no header");
+  if (t->header >= 0 && names.data) td_raise_hint(I, "the columns are %.300s", names.data);
   td_text_clear(&names);
   return false;
 }
@@ -137,7 +137,7 @@ static td_value as_value(const table *t) { // a tensor where all are numbers wit
     enum td_csv_kind kind = kind_of(t, t->wanted[i]);
     if (kind > widest) widest = kind;
   }
-  if (t->header || widest == TD_CSV_TEXTS) return as_dict(t);
+  if (t->header >= 0 || widest == TD_CSV_TEXTS) return as_dict(t);
   return numbers_of(t, t->wanted, t->count, dtype_of(t, widest), false);
 }
 
@@ -148,6 +148,28 @@ static bool delimiter_argument(td_interpreter *I, td_value v, const char *who, c
   if (text->length == 1 && !strchr("\"\r\n", *delimiter) && (unsigned char)*delimiter < 128) return true;
   td_raise(I, TD_CLASS_VALUE_ERROR, "%s: delimiter must be one ASCII character other than a quote or a line end", who);
   return false;
+}
+
+// header: None looks, True is row 0 and False none, a number is its row, as pandas has it.
+static bool place_header(table *t, td_value v) {
+  t->header = -1;
+  if (td_is_none(v)) {
+    if (t->csv->rows && td_csv_has_header(t->csv)) t->header = 0;
+  } else if (v.tag == TD_TAG_INT) {
+    t->header = v.i;
+    if (v.i < 0 || v.i >= t->csv->rows) {
+      td_raise(t->interpreter, TD_CLASS_VALUE_ERROR, "load_csv: header is row %lld, and there are %lld", (long long)v.i,
+               (long long)t->csv->rows);
+      td_raise_hint(t->interpreter, "header=False: there is none; header=0: it is the first row");
+      return false;
+    }
+  } else {
+    int given = td_truth(t->interpreter, v);
+    if (given < 0) return false;
+    if (given && t->csv->rows) t->header = 0;
+  }
+  t->first = t->header + 1;
+  return true;
 }
 
 static td_value builtin_load_csv(td_interpreter *I, td_value self,
@@ -163,13 +185,10 @@ static td_value builtin_load_csv(td_interpreter *I, td_value self,
     return td_is_nil(I->raised) ? td_raise(I, TD_CLASS_TYPE_ERROR, "load_csv: dtype must be a dtype, not %s",
                                            td_type_name(I, arguments[3]))
                                 : TD_NIL;
-  int header = td_is_none(arguments[1]) ? -1 : td_truth(I, arguments[1]);
-  if (!td_is_nil(I->raised)) return TD_NIL;
   if (td_csv_open(I->context, path, delimiter, &csv) != TD_OK) return td_raise_engine(I);
   table t = {.interpreter = I, .csv = &csv, .dtype = cast ? dtype : -1};
-  t.header = csv.rows && (header < 0 ? td_csv_has_header(&csv) : header);
-  t.first = t.header;
-  td_value result = read_names(&t) && choose_columns(&t, arguments[4]) ? as_value(&t) : TD_NIL;
+  bool placed = place_header(&t, arguments[1]);
+  td_value result = placed && read_names(&t) && choose_columns(&t, arguments[4]) ? as_value(&t) : TD_NIL;
   td_memory_free(t.wanted);
   td_unref(td_from(t.names));
   td_csv_close(&csv);
@@ -327,7 +346,7 @@ const td_method td_table_builtins[] = {
      "ones (empty, NA, "
      "N/A, NaN, null, None) are NaN. Other columns are lists of strs. header=None: the first row is the header when "
      "none of its "
-     "fields is empty or a number; without one a dict's keys are the columns' numbers. columns: the names or numbers "
+     "fields is empty or a number; without one a dict's keys are the columns' numbers. True and False say so, header=n that it is row n. columns: the names or numbers "
      "of those wanted. "
      "Fields in double quotes may hold delimiters, line ends and doubled quotes; all rows must have as many fields."},
     {"save_csv", "(path, x, header=None, delimiter=',')", builtin_save_csv,
