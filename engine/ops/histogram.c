@@ -48,9 +48,9 @@ static uint8_t compared_dtype(const td_call *call) {
   return td_dtype_is_float(td_dtype_promote(call->in[0].dtype, call->in[1].dtype)) ? TD_FLOAT64 : TD_INT64;
 }
 
-static int64_t search_workspace(const td_call *call) {
+static int64_t search_workspace(const td_call *call) { // the edges lie first, whichever input they are
   uint8_t dtype = compared_dtype(call);
-  return td_space_bytes(td_flat_bytes(&call->in[0], dtype)) + td_flat_bytes(&call->in[1], dtype);
+  return td_space_bytes(td_flat_bytes(&call->in[0], dtype)) + td_space_bytes(td_flat_bytes(&call->in[1], dtype));
 }
 
 static int search_run(const td_call *call, const td_view *edges, const td_view *values, bool right) {
