@@ -1,8 +1,9 @@
-"""Makes layers_of_keras.safetensors: what Keras's layers compute in float64, and where 20 steps of gradient descent lead them.
+"""Makes layers_of_keras.safetensors: what Keras's layers compute in float64, and where 20 steps of descent lead them.
 
-For each case its inputs "x", "x1", ..., a "mask" where there is one, the Variables by tapedeck's paths before ("w/PATH") and after
-("after/PATH") 20 steps of w -= 0.05 * gradient of mean(y**2), and the outputs, joined as one row, at first ("y") and at last ("y20").
-tests/language/decks/library/layers_agree.deck compares.
+For each case its inputs "x", "x1", ..., a "mask" where there is one, the Variables by tapedeck's paths before
+("w/PATH") and after ("after/PATH") 20 steps of w -= 0.05 * gradient of mean(y**2), and the outputs, joined as one row,
+at first ("y") and at last ("y20").
+tests/language/decks/library/layers_of_keras.deck compares.
 Run: python3 layers_of_keras.py layers_of_keras.safetensors (Keras, PyTorch, safetensors).
 """
 import os
