@@ -195,26 +195,27 @@ int td_file_read_end(td_context *context, const char *path, size_t limit, char *
   return code;
 }
 
-static int map_all(td_context *context, int fd, const char *path, size_t bytes, char **out) {
+static int map_all(td_context *context, int fd, const char *who, const char *path, size_t bytes, char **out) {
   char *data = injected() ? MAP_FAILED : mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (data == MAP_FAILED) return refuse(context, "map", path, errno);
+  if (data == MAP_FAILED) return refuse(context, who, path, errno);
   *out = data;
   if (td_map_watch(data, bytes, &context->home->interrupt)) return TD_OK;
   *out = NULL;
   munmap(data, bytes);
-  return td_error_set(context, TD_ERROR_FILE, "map: '%s': too many files are mapped at once", path);
+  return td_error_set(context, TD_ERROR_FILE, "%s: '%s': too many files are mapped at once", who, path);
 }
 
-int td_file_map(td_context *context, const char *path, char **bytes, size_t *size) {
+int td_file_map(td_context *context, const char *who, const char *path, char **bytes, size_t *size) {
   *bytes = NULL;
   *size = 0;
   int fd = call_open(path, O_RDONLY, 0);
-  if (fd < 0) return refuse(context, "map", path, errno);
+  if (fd < 0) return refuse(context, who, path, errno);
   struct stat status;
   int code = TD_OK;
-  if (call_stat(fd, &status)) code = refuse(context, "map", path, errno);
-  else if (S_ISDIR(status.st_mode)) code = refuse(context, "map", path, EISDIR);
-  else if (S_ISREG(status.st_mode) && status.st_size) code = map_all(context, fd, path, (size_t)status.st_size, bytes);
+  if (call_stat(fd, &status)) code = refuse(context, who, path, errno);
+  else if (S_ISDIR(status.st_mode)) code = refuse(context, who, path, EISDIR);
+  else if (S_ISREG(status.st_mode) && status.st_size)
+    code = map_all(context, fd, who, path, (size_t)status.st_size, bytes);
   if (*bytes) *size = (size_t)status.st_size;
   close(fd);
   return code;

@@ -12,8 +12,8 @@ int td_file_read(td_context *context, const char *path, size_t limit, char **byt
 // The same for the last limit bytes of a regular file of any size.
 int td_file_read_end(td_context *context, const char *path, size_t limit, char **bytes, size_t *size);
 // A regular file's bytes, mapped and watched (map.h); the owner drops them by td_map_drop. An empty file, a pipe or a
-// device can't be mapped: *bytes is NULL and the code TD_OK.
-int td_file_map(td_context *context, const char *path, char **bytes, size_t *size);
+// device can't be mapped: *bytes is NULL and the code TD_OK. An error's message begins with who.
+int td_file_map(td_context *context, const char *who, const char *path, char **bytes, size_t *size);
 int td_file_save(td_context *context, const char *path, const void *bytes, size_t size);   // atomic
 typedef struct td_file_part { const void *bytes; size_t size; } td_file_part;
 // The parts one behind the other, atomic.

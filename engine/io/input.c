@@ -12,7 +12,7 @@ enum { MAPPED_FROM = 1 << 20 }; // bytes; below, a copy costs less than a mappin
 
 int td_input_open(td_input *in, td_context *context, const char *who, const char *path) {
   *in = (td_input){.context = context, .who = who, .path = path};
-  int code = td_file_map(context, path, &in->mapped, &in->size);
+  int code = td_file_map(context, who, path, &in->mapped, &in->size);
   if (code) return code;
   if (in->mapped && in->size < MAPPED_FROM) {
     td_map_drop(in->mapped, in->size);

@@ -289,6 +289,9 @@ static int read_length(reader *r) {
   const td_input *in = r->in;
   if (in->size < 8) return td_input_refuse(in, in->size, "the file is shorter than the 8 bytes of the header's length");
   uint64_t length = td_little_endian(in->bytes, 8);
+  bool fits = length <= HEADER_MAX && length <= in->size - 8;
+  if (!fits && in->size > 8 && in->bytes[8] != '{')
+    return td_input_refuse(in, 0, "this is no .safetensors file, nor one of tapedeck's, which are such files too");
   if (length > HEADER_MAX)
     return td_input_refuse(in, 0, "the header is to be %" PRIu64 " bytes long; %" PRIu64 " are accepted", length,
                            HEADER_MAX);

@@ -126,7 +126,7 @@ static td_value builtin_lines_of(td_interpreter *I, td_value self, td_value *arg
   if (!path) return TD_NIL;
   lines *l = td_object_new(I, &td_lines_type, sizeof *l);
   if (!l) return TD_NIL;
-  if (td_file_map(I->context, path, &l->bytes, &l->size) == TD_OK) return td_from(l);
+  if (td_file_map(I->context, "from_file", path, &l->bytes, &l->size) == TD_OK) return td_from(l);
   l->bytes = NULL;
   td_unref(td_from(l));
   return td_raise_engine(I);

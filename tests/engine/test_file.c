@@ -364,20 +364,20 @@ START_TEST(mapped_files) {
   char *bytes;
   size_t size;
   ck_assert_int_eq(save("a", "content"), TD_OK);
-  ck_assert_int_eq(td_file_map(context, "a", &bytes, &size), TD_OK);
+  ck_assert_int_eq(td_file_map(context, "load", "a", &bytes, &size), TD_OK);
   ck_assert(size == 7 && !memcmp(bytes, "content", 7) && !td_map_damaged(bytes));
   td_map_drop(bytes, size);
   ck_assert_int_eq(save("a", ""), TD_OK);
-  ck_assert_int_eq(td_file_map(context, "a", &bytes, &size), TD_OK);
+  ck_assert_int_eq(td_file_map(context, "load", "a", &bytes, &size), TD_OK);
   ck_assert(!bytes && !size);
-  ck_assert_int_eq(td_file_map(context, "/dev/null", &bytes, &size), TD_OK);
+  ck_assert_int_eq(td_file_map(context, "load", "/dev/null", &bytes, &size), TD_OK);
   ck_assert_ptr_null(bytes);
-  ck_assert_int_eq(td_file_map(context, ".", &bytes, &size), TD_ERROR_FILE);
-  ck_assert_int_eq(td_file_map(context, "none", &bytes, &size), TD_ERROR_FILE);
+  ck_assert_int_eq(td_file_map(context, "load", ".", &bytes, &size), TD_ERROR_FILE);
+  ck_assert_int_eq(td_file_map(context, "load", "none", &bytes, &size), TD_ERROR_FILE);
   ck_assert_int_eq(save("a", "content"), TD_OK);
   for (int64_t n = 1;; n++) {
     td_file_fail(n, EIO, false);
-    int code = td_file_map(context, "a", &bytes, &size);
+    int code = td_file_map(context, "load", "a", &bytes, &size);
     td_file_fail(0, 0, false);
     if (code == TD_OK) break;
     ck_assert(code == TD_ERROR_FILE && !bytes && !size);
