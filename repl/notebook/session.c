@@ -47,6 +47,7 @@ struct td_session {
   command *first_command, *last_command;
   waiting *first_event, *last_event;
   waiting *current;               // the one that td_session_next gave out
+  waiting *spent;                 // taken ones, which the evaluator frees: its thread's lists are where they came from
   size_t event_bytes;
   int pipe[2];
   bool signalled;                 // a byte is in the pipe
@@ -134,11 +135,21 @@ static void wake_poll(td_session *s) {
   s->signalled = write(s->pipe[1], "", 1) == 1;
 }
 
+static void free_all(waiting *first) {
+  for (waiting *next; first; first = next) {
+    next = first->next;
+    td_memory_free(first);
+  }
+}
+
 static void emit(void *owner, const td_event *event) {
   td_session *s = owner;
   pthread_mutex_lock(&s->lock);
   bool joined = joins_last(s, event);
+  waiting *spent = s->spent;
+  s->spent = NULL;
   pthread_mutex_unlock(&s->lock);
+  free_all(spent);
   if (joined) return;
   waiting *w = copy_event(event);
   pthread_mutex_lock(&s->lock);
@@ -177,8 +188,11 @@ static void drain_pipe(td_session *s) {
 bool td_session_next(td_session *s, td_event *event, int timeout) {
   struct timespec until = deadline(timeout < 0 ? 0 : timeout);
   pthread_mutex_lock(&s->lock);
-  td_memory_free(s->current);
-  s->current = NULL;
+  if (s->current) {
+    s->current->next = s->spent;
+    s->spent = s->current;
+    s->current = NULL;
+  }
   while (!s->first_event) {
     int code =
         timeout < 0 ? pthread_cond_wait(&s->arrived, &s->lock) : pthread_cond_timedwait(&s->arrived, &s->lock, &until);
@@ -455,6 +469,7 @@ void td_session_free(td_session *s) {
     td_memory_free(w);
   }
   td_memory_free(s->current);
+  free_all(s->spent);
   td_memory_free(s->line);
   for (int i = 0; i < 2; i++)
     if (s->pipe[i] >= 0) close(s->pipe[i]);
