@@ -20,6 +20,7 @@
 
 #define STACK_BYTES ((size_t)64 << 20)
 #define WAITING_BYTES ((size_t)8 << 20) // events may hold this much text before the evaluator waits
+enum { SMALL_BYTES = 512 };              // blocks up to here stay with the thread that frees them (memory.c)
 enum { OUTPUT_ROOM = 2048 };             // bytes by which an OUTPUT that waits may grow
 enum { LOOK_MILLISECONDS = 20 };         // how often a wait that no signal can end looks for an interrupt
 
@@ -47,7 +48,7 @@ struct td_session {
   command *first_command, *last_command;
   waiting *first_event, *last_event;
   waiting *current;               // the one that td_session_next gave out
-  waiting *spent;                 // taken ones, which the evaluator frees: its thread's lists are where they came from
+  waiting *spent;                 // small ones that were taken: the evaluator frees them, since its thread made them
   size_t event_bytes;
   int pipe[2];
   bool signalled;                 // a byte is in the pipe
@@ -188,11 +189,13 @@ static void drain_pipe(td_session *s) {
 bool td_session_next(td_session *s, td_event *event, int timeout) {
   struct timespec until = deadline(timeout < 0 ? 0 : timeout);
   pthread_mutex_lock(&s->lock);
-  if (s->current) {
+  if (s->current && s->current->bytes <= SMALL_BYTES) {
     s->current->next = s->spent;
     s->spent = s->current;
-    s->current = NULL;
+  } else {
+    td_memory_free(s->current);
   }
+  s->current = NULL;
   while (!s->first_event) {
     int code =
         timeout < 0 ? pthread_cond_wait(&s->arrived, &s->lock) : pthread_cond_timedwait(&s->arrived, &s->lock, &until);
