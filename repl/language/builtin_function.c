@@ -1,6 +1,7 @@
 // Builtin functions on values of any kind: printing, lengths, iteration, attributes, classes, names of a scope.
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
+#include "repl/language/tensors.h"
 
 static td_value of(void *object) { return (td_value){.tag = TD_TAG_OBJECT, .o = object}; }
 
@@ -151,6 +152,8 @@ typedef bool class_test(td_interpreter *, td_value v, td_class *class);
 
 static int any_class(td_interpreter *I, td_value v, td_value classes, class_test *test, const char *refusal) {
   if (td_is_class(classes)) return test(I, v, td_as_class(classes));
+  const td_type *made = td_type_made_by(classes);
+  if (made) return test(I, v, td_class_of_type(I, made));
   if (!td_is(classes, &td_tuple_type)) return td_raise(I, TD_CLASS_TYPE_ERROR, "%s", refusal), -1;
   if (td_recursion(I)) return -1;
   td_tuple *tuple = td_as_tuple(classes);

@@ -3,6 +3,7 @@
 //  1. base[0..count) on the value stack belongs to the callee, which releases it and puts the stack back at base.
 //  2. A callee is held by whoever calls it until it has returned.
 //  3. Depth is bounded by depth_limit, by the value stack and by the address that the C stack may reach.
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/base/memory.h"
@@ -131,6 +132,15 @@ static int32_t parameter_count(const td_prototype *p) {
   return p->positional + p->keyword_only + p->star + p->double_star;
 }
 
+// What a message calls f: the class that is made, where its __init__ is a base's.
+static const char *called_name(td_interpreter *I, const td_function *f, td_value first, char *text, size_t size) {
+  bool makes = f->name == I->names->init && td_is_instance(first);
+  td_value init = makes ? td_class_lookup(td_as_instance(first)->class, I->names->init, NULL) : TD_NIL;
+  if (!td_is(init, &td_function_type) || (td_function *)init.o != f) return f->qualified->data;
+  snprintf(text, size, "%.80s.__init__", td_as_instance(first)->class->qualified->data);
+  return text;
+}
+
 // Binds beside the arguments: for keywords, and for calls that don't fit, whose message the binder knows.
 static __attribute__((noinline)) td_value call_bound(td_interpreter *I, td_function *f, td_value *base, int32_t count,
                                                      int32_t keyword_count, td_str **keywords) {
@@ -138,8 +148,10 @@ static __attribute__((noinline)) td_value call_bound(td_interpreter *I, td_funct
   td_signature signature = signature_of(f, &required);
   td_arguments arguments = {.count = count, .keyword_count = keyword_count, .values = base, .keywords = keywords};
   td_value *slots = base + count + keyword_count, result = TD_NIL;
+  char text[100];
+  const char *name = count ? called_name(I, f, base[0], text, sizeof text) : f->qualified->data;
   I->stack_top = slots;
-  if (td_stack_room(I, parameters) && td_bind(I, f->qualified->data, &signature, &arguments, slots)) {
+  if (td_stack_room(I, parameters) && td_bind(I, name, &signature, &arguments, slots)) {
     I->stack_top = slots + parameters;
     result = run_function(I, f, slots, parameters, false);
   }

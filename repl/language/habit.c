@@ -19,6 +19,7 @@ typedef struct row {
 
 static const row rows[] = {
     {TD_HABIT_NAME, "help", "write ?name for its page, and name?? for its source"},
+    {TD_HABIT_NAME, "Tensor", "write tensor(values), and isinstance(x, tensor)"},
     {TD_HABIT_NAME, "complex", "complex numbers are pairs along a last axis of size 2, real and imaginary part"},
     {TD_HABIT_NAME, "newaxis", "write None: x[:, None]"},
     {TD_HABIT_NAME, "Linear", "write Dense(outputs): it finds out how many inputs there are at its first call"},

@@ -40,6 +40,7 @@ bool td_tensor_readable(td_interpreter *, const td_tensor *t, const char *what);
 td_value td_tensor_element(td_interpreter *, const td_tensor *t, int64_t index); // a number or bool, by row-major index
 td_value td_tensor_to_list(td_interpreter *, const td_tensor *t);       // nested lists; a 0-d tensor gives its number
 td_value td_shape_to_tuple(td_interpreter *, int rank, const int64_t *shape);
+const td_type *td_type_made_by(td_value function); // tensor, Variable, GradientTape: the type of what it makes; NULL: another
 bool td_is_tensor_like(td_value v);        // tensor or Variable
 td_tensor *td_tensor_of(td_value v);       // borrowed: a tensor's, or a Variable's value without reading it on a tape
 bool td_to_dtype(td_interpreter *, td_value v, uint8_t *dtype);   // float32, "float32", float, int, bool

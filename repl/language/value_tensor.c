@@ -268,6 +268,14 @@ static td_value get_grad(td_interpreter *I, td_value v, td_tensor *t) {
   td_tensor *grad = td_is(v, &td_variable_type) ? td_unbox_variable(v)->grad : td_tensor_grad(t);
   return grad ? td_tensor_box(I, td_tensor_ref(grad)) : TD_NONE;
 }
+const td_type *td_type_made_by(td_value function) {
+  const td_type *const types[] = {&td_tensor_type, &td_variable_type, &td_tape_type};
+  if (!td_is(function, &td_builtin_type) || ((td_builtin *)function.o)->method_of) return NULL;
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (strcmp(((td_builtin *)function.o)->row->name, types[i]->name) == 0) return types[i];
+  return NULL;
+}
+
 static td_value get_requires_grad(td_interpreter *I, td_value v, td_tensor *t) {
   (void)I;
   return td_bool(td_is(v, &td_variable_type) ? td_unbox_variable(v)->trainable : td_tensor_requires_grad(t));

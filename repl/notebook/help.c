@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "engine/base/memory.h"
+#include "repl/language/core.h"
 #include "repl/notebook/commands.h"
 #include "repl/notebook/help_page.h"
 #include "repl/notebook/lookup.h"
@@ -75,13 +76,26 @@ static void place_print(const td_prototype *prototype, td_text *text) {
   td_text_clear(&place);
 }
 
-static void function_page(const td_function *function, bool source, td_text *text) {
+// The function that a decorator's result stands for, where it says so as Python's functools.wraps does.
+static const td_function *unwrapped(td_interpreter *I, const td_function *function) {
+  td_str *name = td_str_intern(I, "__wrapped__", strlen("__wrapped__"));
+  for (int depth = 0; name && function->attributes && depth < 20; depth++) {
+    td_value inner = td_dict_get_str(function->attributes, name);
+    if (!td_is(inner, &td_function_type)) break;
+    function = (const td_function *)inner.o;
+  }
+  td_unref(td_from(name));
+  return function;
+}
+
+static void function_page(td_interpreter *I, const td_function *wrapper, bool source, td_text *text) {
+  const td_function *function = unwrapped(I, wrapper);
   if (source) {
     span_print(function->prototype, text);
     return;
   }
   header_print(function->prototype, text);
-  if (function->prototype->doc) td_page_doc(text, function->prototype->doc->data);
+  if (function->prototype->doc) td_page_docstring(text, function->prototype->doc->data);
   place_print(function->prototype, text);
 }
 
@@ -111,26 +125,123 @@ static bool class_source(td_class *class, td_text *text) {
   return true;
 }
 
-static void class_methods(td_class *class, td_text *text) {
+static void class_methods(td_interpreter *I, td_class *class, td_text *text) {
   int64_t position = 0;
   td_value key, value;
   while (class->attributes && td_dict_next(class->attributes, &position, &key, &value)) {
     if (!td_is(value, &td_function_type) || td_as_str(key)->data[0] == '_') continue;
-    const td_function *function = (const td_function *)value.o;
+    const td_function *function = unwrapped(I, (const td_function *)value.o);
     td_text_add(text, "  ");
     header_print(function->prototype, text);
   }
 }
 
-static void class_page(td_class *class, bool source, td_text *text) {
+// The names of the methods that class has of base, one of its bases.
+static void inherited_methods(td_class *class, td_class *base, td_text *text) {
+  char heading[100];
+  int64_t position = 0;
+  td_value key, value;
+  td_page_names names = {0};
+  snprintf(heading, sizeof heading, "methods of %.80s", base->name->data);
+  while (base->attributes && td_dict_next(base->attributes, &position, &key, &value)) {
+    const td_str *name = td_as_str(key);
+    if (!td_is(value, &td_function_type) || name->data[0] == '_') continue;
+    if (td_class_lookup(class, td_as_str(key), NULL).o == value.o) td_page_name(text, &names, heading, name->data);
+  }
+  td_page_names_end(text, &names);
+}
+
+// ---- what a class is made with ----
+
+typedef struct signature {
+  td_interpreter *interpreter;
+  td_text text;
+  td_list *names; // those that stand there
+  td_dict *settled; // an optimizer's defaults, which its constructor settles itself; NULL: none
+  bool more; // the last constructor takes others by name
+} signature;
+
+static bool stands(const signature *s, td_str *name) {
+  for (int64_t i = 0; i < s->names->count; i++)
+    if (td_str_equal(td_as_str(s->names->items[i]), name)) return true;
+  return false;
+}
+
+static void add_parameter(signature *s, td_str *name, td_value fallback, const char *mark) {
+  td_value settled = s->settled && td_is_none(fallback) ? td_dict_get_str(s->settled, name) : TD_NIL;
+  if (!td_is_nil(settled)) fallback = settled;
+  td_text_print(&s->text, "%s%s%s", s->names->count ? ", " : "", mark, name->data);
+  td_list_append(s->interpreter, s->names, td_borrow(name));
+  if (td_is_nil(fallback)) return;
+  td_text_add_char(&s->text, '=');
+  td_repr(s->interpreter, fallback, &s->text);
+}
+
+// The parameters of a class's own __init__; those of a base (outer false) that must be given are given by the class.
+static void add_own(signature *s, td_class *class, bool outer) {
+  td_value init = class->attributes ? td_dict_get_str(class->attributes, s->interpreter->names->init) : TD_NIL;
+  if (!td_is(init, &td_function_type)) return;
+  const td_function *f = (const td_function *)init.o;
+  const td_prototype *p = f->prototype;
+  int32_t named = p->positional + p->keyword_only;
+  for (int32_t i = 1; i < named; i++)
+    if ((outer || !td_is_nil(f->fallbacks[i])) && !stands(s, p->slot_names[i]))
+      add_parameter(s, p->slot_names[i], f->fallbacks[i], i == p->positional && !p->star ? "*, " : "");
+  s->more = p->double_star;
+  if (!s->more || class->base != s->interpreter->classes[TD_CLASS_OBJECT]) return;
+  const td_str *rest = p->slot_names[named + p->star]; // a base that takes what it refuses calls it unknown
+  if (strcmp(rest->data, "unknown") != 0)
+    td_text_print(&s->text, "%s**%s", s->names->count ? ", " : "", rest->data);
+}
+
+static td_value class_attribute(td_interpreter *I, td_class *class, const char *text) { // borrowed
+  td_str *name = td_str_intern(I, text, strlen(text));
+  td_value found = name ? td_class_lookup(class, name, NULL) : TD_NIL;
+  td_unref(td_from(name));
+  return found;
+}
+
+// The class whose instances a recurrent layer is made of: it passes on to them what they take.
+static td_class *cell_of(td_interpreter *I, td_class *class) {
+  td_value found = class_attribute(I, class, "cell_class");
+  return td_is_class(found) ? td_as_class(found) : NULL;
+}
+
+// Its own parameters, and those that **options hands on to its bases; false: no class on the way has an __init__.
+static bool constructor_title(td_interpreter *I, td_class *class, td_text *text) {
+  signature s = {.interpreter = I, .names = td_list_new(I, 8), .more = true};
+  if (!s.names) return false;
+  td_class *cell = cell_of(I, class);
+  td_value settled = class_attribute(I, class, "_keras");
+  if (td_is(settled, &td_dict_type)) s.settled = td_as_dict(settled);
+  td_text_print(&s.text, "%s(", class->name->data);
+  bool outer = true;
+  for (td_class *at = class; at && s.more; at = at->base) {
+    if (!td_is_nil(at->attributes ? td_dict_get_str(at->attributes, I->names->init) : TD_NIL)) {
+      add_own(&s, at, outer);
+      for (td_class *of = outer ? cell : NULL; of && !td_class_is_subclass(class, of); of = of->base)
+        add_own(&s, of, false);
+      outer = false;
+    }
+  }
+  td_text_add_char(&s.text, ')');
+  if (!outer && s.text.data) td_page_title(text, s.text.data);
+  td_text_clear(&s.text);
+  td_unref(td_from(s.names));
+  return !outer;
+}
+
+static void class_page(td_interpreter *I, td_class *class, bool source, td_text *text) {
   if (source && class_source(class, text)) return;
+  constructor_title(I, class, text);
   td_text_print(text, "class %s%s%s%s\n", class->name->data, class->base ? "(" : "",
                 class->base ? class->base->name->data : "", class->base ? ")" : "");
-  if (class->doc) td_page_doc(text, class->doc->data);
+  if (class->doc) td_page_docstring(text, class->doc->data);
   td_text methods = {0};
-  class_methods(class, &methods);
+  class_methods(I, class, &methods);
   if (methods.length) td_text_print(text, "\nmethods\n%s", methods.data);
   td_text_clear(&methods);
+  for (td_class *base = class->base; base; base = base->base) inherited_methods(class, base, text);
 }
 
 static void type_page(td_interpreter *I, td_value v, td_text *text) {
@@ -157,10 +268,12 @@ static void type_page(td_interpreter *I, td_value v, td_text *text) {
 
 static void page(td_interpreter *I, td_value v, bool source, td_text *text) {
   if (td_is(v, &td_bound_type)) page(I, ((td_bound *)v.o)->function, source, text);
+  else if (td_is(v, &td_static_type) || td_is(v, &td_class_method_type))
+    page(I, ((td_wrapper *)v.o)->function, source, text);
   else if (td_is(v, &td_op_type)) op_page(((td_op_value *)v.o)->op, source, text);
   else if (td_is(v, &td_builtin_type)) method_page((td_builtin *)v.o, text);
-  else if (td_is(v, &td_function_type)) function_page((td_function *)v.o, source, text);
-  else if (td_is(v, &td_class_type)) class_page((td_class *)v.o, source, text);
+  else if (td_is(v, &td_function_type)) function_page(I, (td_function *)v.o, source, text);
+  else if (td_is(v, &td_class_type)) class_page(I, (td_class *)v.o, source, text);
   else type_page(I, v, text);
 }
 

@@ -83,6 +83,54 @@ void td_page_doc(td_text *text, const char *doc) {
   if (*doc) td_page_example(text, doc);
 }
 
+static bool is_blank(const char *line, size_t length) { return strspn(line, " ") >= length; }
+
+// Code in a docstring's last line: a call, no sentence.
+static bool is_code(const char *line, size_t length) {
+  while (length && *line == ' ') line++, length--;
+  size_t name = strspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
+  bool opens = name < length && (line[name] == '(' || line[name] == '[' || strncmp(line + name, " = ", 3) == 0 ||
+                                 strncmp(line, "with ", 5) == 0 || strncmp(line, "for ", 4) == 0);
+  return opens && line[length - 1] != '.' && line[length - 1] != ':';
+}
+
+// Where the docstring's example begins; its end: there is none.
+static const char *example_in(const char *doc) {
+  const char *prompt = strstr(doc, ">>> "), *end = doc + strlen(doc), *last = end;
+  if (prompt) return prompt;
+  while (last > doc && (last[-1] == ' ' || last[-1] == '\n')) last--;
+  const char *line = last;
+  while (line > doc && line[-1] != '\n') line--;
+  return line > doc && is_code(line, (size_t)(last - line)) ? line : end;
+}
+
+void td_page_docstring(td_text *text, const char *doc) {
+  size_t indent = shared_indent(doc), blanks = 0;
+  while (*doc == '\n') doc++;
+  const char *example = example_in(doc);
+  if (*doc) td_text_add_char(text, '\n');
+  for (size_t length; doc < example && *doc; doc += length + (doc[length] == '\n')) {
+    size_t blank = strspn(doc, " ");
+    doc += blank < indent ? blank : indent;
+    if (doc >= example) break;
+    length = strcspn(doc, "\n");
+    if (is_blank(doc, length)) {
+      blanks++;
+      continue;
+    }
+    if (blanks) td_text_add_char(text, '\n');
+    blanks = 0;
+    add_line(text, doc, length);
+  }
+  if (!*example) return;
+  td_text code = {0};
+  td_text_add(&code, example + strspn(example, " "));
+  while (code.length && (code.data[code.length - 1] == ' ' || code.data[code.length - 1] == '\n'))
+    code.data[--code.length] = 0;
+  if (code.data) td_page_example(text, code.data);
+  td_text_clear(&code);
+}
+
 void td_page_row(td_text *text, const char *name, const char *meaning, size_t column) {
   size_t start = text->length;
   td_text_pad(text, start + INDENT, ' ');

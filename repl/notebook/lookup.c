@@ -22,8 +22,10 @@ static td_value plain_attribute(td_interpreter *I, td_value v, td_str *name) { /
     td_value own = attributes ? td_dict_get_str(attributes, name) : TD_NIL;
     return td_is_nil(own) ? attribute_of_class(I, td_as_instance(v)->class, name) : own;
   }
-  td_value method = native_method(I, td_type_of(v), name);
-  return td_is_nil(method) && td_tensor_of(v) && I->ops ? td_dict_get_str(I->ops, name) : method;
+  const td_type *made = td_type_made_by(v), *type = made ? made : td_type_of(v);
+  bool tensor = type == &td_tensor_type || type == &td_variable_type;
+  td_value method = native_method(I, type, name);
+  return td_is_nil(method) && tensor && I->ops ? td_dict_get_str(I->ops, name) : method;
 }
 
 td_value td_lookup_path(td_interpreter *I, const char *path, size_t length) {
