@@ -10,6 +10,7 @@
 
 #define DTYPES "dtypes are float32, float64, float16, bfloat16, int32, int64, uint8 and bool"
 #define ONE_DEVICE "tensors lie on the CPU: leave it out"
+#define FILES "list_folder, path_exists, make_folder and remove_file are built in, and so are load_text and its kin"
 #define NO_HOOKS "GradientTape gives the gradient of any value: tape.gradient(y, x)"
 
 typedef struct row {
@@ -100,6 +101,37 @@ static const row rows[] = {
     {TD_HABIT_MODULE, "scipy", "scipy.special.erf(x) is erf(x), scipy.linalg.solve is solve"},
     {TD_HABIT_MODULE, "pandas", "load_csv reads a table"},
     {TD_HABIT_MODULE, "sklearn", "softmax, cross_entropy, Adam and their like are all here"},
+    {TD_HABIT_ABSENT, "matplotlib", "%plot draws curves"},
+    {TD_HABIT_ABSENT, "os", FILES},
+    {TD_HABIT_ABSENT, "pathlib", FILES},
+    {TD_HABIT_ABSENT, "glob", FILES},
+    {TD_HABIT_ABSENT, "shutil", FILES},
+    {TD_HABIT_ABSENT, "io", FILES},
+    {TD_HABIT_ABSENT, "csv", "load_csv(path) and save_csv(path, x) are built in, without an import"},
+    {TD_HABIT_ABSENT, "pickle",
+     "save(model, path), Checkpoint and save_safetensors(path, tensors) write files, json texts"},
+    {TD_HABIT_ABSENT, "sys", "leave it out: argv and exit() are built in"},
+    {TD_HABIT_ABSENT, "argparse", "argv is the list of the command's words, the deck's name first"},
+    {TD_HABIT_ABSENT, "re",
+     "there are no regular expressions: text.split(), .find(), .replace(), .startswith() and in"},
+    {TD_HABIT_ABSENT, "string",
+     "letters are \"abcdefghijklmnopqrstuvwxyz\"; text.isalpha(), .isdigit() and .upper() ask and change"},
+    {TD_HABIT_ABSENT, "collections",
+     "a dict counts, counts[x] = counts.get(x, 0) + 1, and gathers, lists.setdefault(x, []).append(y)"},
+    {TD_HABIT_ABSENT, "itertools",
+     "for loops, comprehensions and zip do what it does: [(a, b) for a in x for b in y]"},
+    {TD_HABIT_ABSENT, "functools",
+     "a lambda is a partial function, lambda x: f(x, 2); a for loop reduces, a dict caches"},
+    {TD_HABIT_ABSENT, "operator", "write a lambda: lambda a, b: a + b, lambda x: x[0]"},
+    {TD_HABIT_ABSENT, "copy", "tensors are values and need none; list(x), dict(x) and x.copy() copy what holds them"},
+    {TD_HABIT_ABSENT, "typing", "leave it out: annotations are read over, write list, dict or nothing"},
+    {TD_HABIT_ABSENT, "dataclasses", "write a class with __init__"},
+    {TD_HABIT_ABSENT, "abc", "leave it out: a base class's method raises NotImplementedError"},
+    {TD_HABIT_ABSENT, "warnings", "leave it out: print() says it, and logging.warning()"},
+    {TD_HABIT_ABSENT, "datetime", "time.time() counts seconds; import time"},
+    {TD_HABIT_ABSENT, "tqdm", "progress(items, \"name\") is built in: for i in progress(range(100), \"run\")"},
+    {TD_HABIT_ABSENT, "threading", "ops use all cores; ds.map(f, num_parallel_calls=4) runs f in parallel"},
+    {TD_HABIT_ABSENT, "multiprocessing", "ops use all cores; ds.map(f, num_parallel_calls=4) runs f in parallel"},
     {TD_HABIT_MEMBER, "random.sample", "write random.choice(a, n, replace=False)"},
     {TD_HABIT_MEMBER, "random.choices", "write random.choice(a, n)"},
     {TD_HABIT_MEMBER, "random.randrange", "write random.randint(low, high), where high is left out"},

@@ -9,6 +9,7 @@ enum td_habit {
   TD_HABIT_CALL,      // an attribute that is called
   TD_HABIT_KEYWORD,   // of a call
   TD_HABIT_MODULE,    // that is imported
+  TD_HABIT_ABSENT,    // a module of Python's that is not here
   TD_HABIT_MEMBER,    // of a module: random.sample
   TD_HABIT_PAIR,      // a reduction whose value is taken for (values, places)
 };

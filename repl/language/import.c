@@ -93,8 +93,9 @@ static td_value load_builtin(td_interpreter *I, const char *name) {
 static void add_hint(td_interpreter *I, const char *name) {
   char first[32];
   snprintf(first, sizeof first, "%.*s", (int)strcspn(name, "."), name);
-  const char *habit = td_habit(TD_HABIT_MODULE, first);
-  if (habit) td_raise_hint(I, "names are global here, without an import: %s", habit);
+  const char *habit = td_habit(TD_HABIT_MODULE, first), *absent = td_habit(TD_HABIT_ABSENT, first);
+  if (absent) td_raise_hint(I, "%s", absent);
+  else if (habit) td_raise_hint(I, "names are global here, without an import: %s", habit);
   else td_raise_hint(I, "looked for %s.deck beside the script, in the current folder and in the library", name);
 }
 

@@ -210,6 +210,11 @@ static bool make_keys(td_interpreter *I, const td_value *values, int64_t count, 
 
 bool td_sort(td_interpreter *I, td_value *values, int64_t count, td_value key, bool reverse) {
   if (count < 2 && (td_is_none(key) || count == 0)) return true;
+  if (!td_is_none(key) && !td_is(key, &td_instance_type) && !td_type_of(key)->call) {
+    td_raise(I, TD_CLASS_TYPE_ERROR, "'%s' object is not callable", td_type_name(I, key));
+    td_raise_hint(I, "key is a function of an item: key=lambda item: -item");
+    return false;
+  }
   bool keyed = !td_is_none(key), done = false, keys_ready = false;
   td_value *keys = values;
   sorter s = {.interpreter = I,
