@@ -313,6 +313,16 @@ static td_tensor *index_to_tensor(td_interpreter *I, td_value v) { // an empty l
   return t && !t->size && !td_is_tensor_like(v) ? td_cast_to(I, t, TD_INT64) : t;
 }
 
+// As fail_argument, where a conversion raised already without knowing the argument's name. What user code raised, and
+// what concerns a part of the value, stays.
+static bool fail_value(td_interpreter *I, const td_op *op, int row, const char *expected, td_value given) {
+  const td_tensor *t = td_tensor_of(given);
+  bool whole = !td_is(given, &td_instance_type) && !td_is(given, &td_list_type) && !td_is(given, &td_tuple_type) &&
+               (!t || t->size != 1);
+  if (whole) td_clear_raised(I);
+  return fail_argument(I, op, row, expected, given);
+}
+
 static bool bind_tensors(td_interpreter *I, binding *b) {
   if (b->tensor_params && is_list(&b->op->params[0])) return bind_tensor_list(I, b);
   int like = common_dtype(b);
@@ -329,23 +339,15 @@ static bool bind_tensors(td_interpreter *I, binding *b) {
       return fail_signature(I, b->op, problem);
     }
     td_tensor *t = b->op->params[i].kind == TD_PARAM_INDEX ? index_to_tensor(I, v) : td_to_tensor(I, v, like);
-    if (!t) return fail_argument(I, b->op, i, "a tensor or a number", v);
+    if (!t && td_raised_is(I, TD_CLASS_TYPE_ERROR) && !td_is_tensor_like(v))
+      return fail_value(I, b->op, i, "a tensor or a number", v);
+    if (!t) return false;
     b->in[b->in_count++] = t;
   }
   return true;
 }
 
 // ---- the other parameters ----
-
-// As fail_argument, where a conversion raised already without knowing the argument's name. What user code raised, and
-// what concerns a part of the value, stays.
-static bool fail_value(td_interpreter *I, const td_op *op, int row, const char *expected, td_value given) {
-  const td_tensor *t = td_tensor_of(given);
-  bool whole = !td_is(given, &td_instance_type) && !td_is(given, &td_list_type) && !td_is(given, &td_tuple_type) &&
-               (!t || t->size != 1);
-  if (whole) td_clear_raised(I);
-  return fail_argument(I, op, row, expected, given);
-}
 
 // As fail_value, for arguments that are one number: a list or tuple is wrong as a whole.
 static bool fail_scalar(td_interpreter *I, const td_op *op, int row, const char *expected, td_value given) {
@@ -434,7 +436,8 @@ static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, 
     return bind_pairs(I, op->params[row].name, v, arg) ||
            fail_value(I, op, row, "an int, or two tuples of ints of one length", v);
   case TD_PARAM_BOOL: {
-    int truth = td_truth(I, v);
+    bool one = v.tag == TD_TAG_BOOL || v.tag == TD_TAG_INT || td_is_none(v) || td_is_tensor_like(v);
+    int truth = one ? td_truth(I, v) : -1;
     arg->i = truth == 1;
     return truth >= 0 || fail_value(I, op, row, "a bool", v);
   }
