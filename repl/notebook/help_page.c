@@ -104,8 +104,29 @@ static const char *example_in(const char *doc) {
   return line > doc && is_code(line, (size_t)(last - line)) ? line : end;
 }
 
+// A docstring's lines stand as they are, but a paragraph with one that is wider than the page is filled anew.
+static void add_paragraph(td_text *text, td_text *paragraph) {
+  bool wide = false;
+  for (size_t at = 0, length; at < paragraph->length; at += length + 1) {
+    length = strcspn(paragraph->data + at, "\n");
+    wide |= columns_of(paragraph->data + at, length) + INDENT > TD_PAGE_COLUMNS;
+  }
+  if (wide) {
+    for (size_t i = 0; i < paragraph->length; i++)
+      if (paragraph->data[i] == '\n') paragraph->data[i] = ' ';
+    td_text_pad(text, text->length + INDENT, ' ');
+    add_wrapped(text, paragraph->data, paragraph->length, INDENT, INDENT);
+  }
+  for (size_t at = 0, length; !wide && at < paragraph->length; at += length + 1) {
+    length = strcspn(paragraph->data + at, "\n");
+    add_line(text, paragraph->data + at, length);
+  }
+  td_text_clear(paragraph);
+}
+
 void td_page_docstring(td_text *text, const char *doc) {
   size_t indent = shared_indent(doc), blanks = 0;
+  td_text paragraph = {0};
   while (*doc == '\n') doc++;
   const char *example = example_in(doc);
   if (*doc) td_text_add_char(text, '\n');
@@ -114,14 +135,22 @@ void td_page_docstring(td_text *text, const char *doc) {
     doc += blank < indent ? blank : indent;
     if (doc >= example) break;
     length = strcspn(doc, "\n");
+    bool indented = *doc == ' ';
+    if (is_blank(doc, length) || indented || blanks) add_paragraph(text, &paragraph);
     if (is_blank(doc, length)) {
       blanks++;
       continue;
     }
     if (blanks) td_text_add_char(text, '\n');
     blanks = 0;
-    add_line(text, doc, length);
+    if (indented) {
+      add_line(text, doc, length);
+      continue;
+    }
+    if (paragraph.length) td_text_add_char(&paragraph, '\n');
+    td_text_add_bytes(&paragraph, doc, length);
   }
+  add_paragraph(text, &paragraph);
   if (!*example) return;
   td_text code = {0};
   td_text_add(&code, example + strspn(example, " "));
