@@ -14,7 +14,7 @@
 #include "engine/base/memory.h"
 
 #ifdef HAVE_ZLIB
-#include <zlib.h>
+#include "engine/io/zlib_stream.h"
 #endif
 
 enum { PIECE = 4 << 20, RATIO_MAX = 200 };
@@ -59,20 +59,10 @@ __attribute__((format(printf, 3, 4))) static int refuse(source *s, uint64_t byte
 // ---- bytes ----
 
 #ifdef HAVE_ZLIB
-static void *zlib_new(void *owner, unsigned count, unsigned size) {
-  (void)owner;
-  return td_memory_new_zero((size_t)count * size);
-}
-
-static void zlib_free(void *owner, void *block) {
-  (void)owner;
-  td_memory_free(block);
-}
-
 static int source_open(source *s) {
   s->packed = s->size >= 2 && s->bytes[0] == 0x1f && s->bytes[1] == 0x8b;
   if (!s->packed) return TD_OK;
-  s->stream = (z_stream){.zalloc = zlib_new, .zfree = zlib_free};
+  s->stream = td_zlib_stream();
   if (inflateInit2(&s->stream, 16 + MAX_WBITS) == Z_OK) return TD_OK; // 16: gzip alone
   return td_error_memory(s->context, "load_idx", td_memory_failed());
 }

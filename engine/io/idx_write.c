@@ -11,7 +11,7 @@
 #include "engine/io/elements.h"
 
 #ifdef HAVE_ZLIB
-#include <zlib.h>
+#include "engine/io/zlib_stream.h"
 #endif
 
 static const uint8_t codes[TD_DTYPE_COUNT] = {
@@ -41,16 +41,6 @@ static void put_header(uint8_t *out, const td_tensor *t) {
 }
 
 #ifdef HAVE_ZLIB
-static void *zlib_new(void *owner, unsigned count, unsigned size) {
-  (void)owner;
-  return td_memory_new_zero((size_t)count * size);
-}
-
-static void zlib_free(void *owner, void *block) {
-  (void)owner;
-  td_memory_free(block);
-}
-
 enum { PIECE = 1 << 30 };
 
 static bool deflate_all(z_stream *z, uint8_t *in, size_t size, uint8_t *out, size_t room) {
@@ -67,7 +57,7 @@ static bool deflate_all(z_stream *z, uint8_t *in, size_t size, uint8_t *out, siz
 }
 
 static int save_packed(td_context *context, const char *path, uint8_t *bytes, size_t size) {
-  z_stream z = {.zalloc = zlib_new, .zfree = zlib_free};
+  z_stream z = td_zlib_stream();
   if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
     return td_error_memory(context, "save_idx", td_memory_failed());
   size_t room = size + size / 1000 + 1024; // deflate's worst case is far below

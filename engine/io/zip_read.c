@@ -12,7 +12,7 @@
 #include "engine/base/memory.h"
 
 #ifdef HAVE_ZLIB
-#include <zlib.h>
+#include "engine/io/zlib_stream.h"
 #endif
 
 enum {
@@ -263,16 +263,6 @@ uint32_t td_crc32(uint32_t before, const void *bytes, size_t size) {
 }
 
 #ifdef HAVE_ZLIB
-static void *zlib_new(void *owner, unsigned count, unsigned size) {
-  (void)owner;
-  return td_memory_new_zero((size_t)count * size);
-}
-
-static void zlib_free(void *owner, void *block) {
-  (void)owner;
-  td_memory_free(block);
-}
-
 enum { PIECE = 4 << 20 };
 
 static int explain(const td_zip *zip, const td_zip_member *m, const z_stream *z, int status) {
@@ -305,7 +295,7 @@ static int run(const td_zip *zip, const td_zip_member *m, z_stream *z, uint8_t *
 static int unpack(const td_zip *zip, const td_zip_member *m, char **out) {
   *out = td_memory_new(m->size + 1);
   if (!*out) return td_error_memory(zip->in.context, zip->in.who, td_memory_failed());
-  z_stream z = {.zalloc = zlib_new, .zfree = zlib_free};
+  z_stream z = td_zlib_stream();
   int status = inflateInit2(&z, -MAX_WBITS);
   if (status != Z_OK) return td_error_memory(zip->in.context, zip->in.who, td_memory_failed());
   status = run(zip, m, &z, (uint8_t *)*out);

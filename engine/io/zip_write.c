@@ -11,7 +11,7 @@
 #include "engine/io/zip.h"
 
 #ifdef HAVE_ZLIB
-#include <zlib.h>
+#include "engine/io/zlib_stream.h"
 #endif
 
 static const uint64_t ABSENT = 0xffffffff, PACKED_MAX = 0xf0000000; // a larger member is stored: zlib counts in 32 bits
@@ -113,16 +113,6 @@ static void add_end(td_text *out, uint64_t begin, uint64_t count) { // out holds
 // ---- members ----
 
 #ifdef HAVE_ZLIB
-static void *zlib_new(void *owner, unsigned count, unsigned size) {
-  (void)owner;
-  return td_memory_new_zero((size_t)count * size);
-}
-
-static void zlib_free(void *owner, void *block) {
-  (void)owner;
-  td_memory_free(block);
-}
-
 enum { PIECE = 1 << 30 };
 
 static bool feed(z_stream *z, const td_zip_part *part, bool last) {
@@ -139,7 +129,7 @@ static bool feed(z_stream *z, const td_zip_part *part, bool last) {
 }
 
 static int pack(td_context *context, const char *who, const td_zip_entry *e, member *m) {
-  z_stream z = {.zalloc = zlib_new, .zfree = zlib_free};
+  z_stream z = td_zlib_stream();
   if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
     return td_error_memory(context, who, td_memory_failed());
   size_t room = m->size + m->size / 1000 + 1024; // deflate's worst case is far below
