@@ -145,14 +145,6 @@ static void show_result(td_interpreter *I, const td_node *n, int flow) {
 
 // ---- p EXPRESSION ----
 
-static void show_exception(td_interpreter *I) {
-  td_value exception = td_take_raised(I);
-  td_text text = {0};
-  td_diagnose(I, exception, &text);
-  td_unref(exception);
-  td_output_text(I, &text);
-}
-
 // The expression as a function of the frame's names, called with their values.
 static td_value evaluate_here(td_interpreter *I, const char *expression) {
   const td_frame *frame = I->frame;
@@ -178,7 +170,7 @@ static td_value evaluate_here(td_interpreter *I, const char *expression) {
 static void show_expression(td_interpreter *I, const char *expression) {
   active->paused = true;
   td_value v = evaluate_here(I, expression);
-  if (td_is_nil(v)) show_exception(I);
+  if (td_is_nil(v)) td_output_raised(I);
   else {
     td_text text = {0};
     value_print(I, "", v, &text);

@@ -16,6 +16,14 @@ void td_output_text(td_interpreter *I, td_text *text) {
   td_text_clear(text);
 }
 
+void td_output_raised(td_interpreter *I) {
+  td_value exception = td_take_raised(I);
+  td_text text = {0};
+  td_diagnose(I, exception, &text);
+  td_unref(exception);
+  td_output_text(I, &text);
+}
+
 td_value td_call_library(td_interpreter *I, const char *name, int count, td_value *values) {
   td_str *word = td_str_intern(I, name, strlen(name));
   td_value function = word ? td_builtin_find(I, word) : TD_NIL;

@@ -133,21 +133,13 @@ static td_value evaluate(const stop *s, const char *expression) {
   return result;
 }
 
-static void show_exception(td_interpreter *I) {
-  td_value exception = td_take_raised(I);
-  td_text text = {0};
-  td_diagnose(I, exception, &text);
-  td_unref(exception);
-  td_output_text(I, &text);
-}
-
 static void show_expression(const stop *s, const char *expression) {
   td_interpreter *I = s->owner->interpreter;
   td_value v = evaluate(s, expression);
   td_text text = {0};
-  if (td_is_nil(v)) show_exception(I);
+  if (td_is_nil(v)) td_output_raised(I);
   else if (td_repr(I, v, &text)) td_text_add_char(&text, '\n'), td_output_text(I, &text);
-  else show_exception(I);
+  else td_output_raised(I);
   td_text_clear(&text);
   td_unref(v);
 }
@@ -203,7 +195,7 @@ static void set_cotangent(const stop *s, const char *expression) {
   td_tensor *t = td_is_nil(v) ? NULL : td_to_tensor_of(I, v, like.dtype);
   td_unref(v);
   if (!t) {
-    show_exception(I);
+    td_output_raised(I);
     return;
   }
   td_scope_own(s->step->scope, t);

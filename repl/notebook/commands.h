@@ -29,4 +29,5 @@ td_value td_evaluate_in(td_interpreter *I, td_module *module, const char *text,
 // Calls a function of the library by its name. NIL: exception.
 td_value td_call_library(td_interpreter *I, const char *name, int count, td_value *values);
 void td_output_text(td_interpreter *I, td_text *text);       // prints it, and clears it
+void td_output_raised(td_interpreter *I);                    // the same for the diagnosis of the exception in flight
 #endif
