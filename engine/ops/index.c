@@ -298,7 +298,7 @@ static td_view inside_line(const td_call *call, int64_t n, void *space) {
   td_view index = call->in[1];
   int64_t *at = space, stride = 1;
   const char *plain = td_flat_fill(call->context->pool, &index, TD_INT64, space);
-  if (plain != space) memcpy(at, plain, (size_t)index_bytes(&index));
+  if (index.size && plain != space) memcpy(at, plain, (size_t)index_bytes(&index));
   for (int64_t i = 0; i < index.size; i++) {
     if (call->args[1].i == WRAP) at[i] = at[i] % n + (at[i] % n < 0 ? n : 0);
     else at[i] = at[i] < 0 ? 0 : at[i] < n ? at[i] : n - 1;
