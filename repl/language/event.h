@@ -13,7 +13,7 @@
   X(VALUE, "cell; text: the value's printed form")                                                                     \
   X(PROGRESS, "id of the bar; level of nesting; text: label; detail: postfix; done, total (-1 unknown), seconds; final: bar is closed") \
   X(METRIC, "text: curve's name; points: some of its points, done: how many, in order") \
-  X(IMAGE, "text: one-line description; detail: ASCII picture")                                                        \
+  X(IMAGE, "text: one-line description; detail: ASCII picture, or NULL; pixels, width, height: the picture")            \
   X(TAPE, "text: tape's name; done: records; total: bytes held")                                                       \
   X(WARNING, "text; detail: place")                                                                                    \
   X(LOG, "level: one of td_log_level; text; name: the logger's, empty: the root's")                                     \
@@ -37,6 +37,8 @@ typedef struct td_event {   // texts are borrowed for the time of the call; a qu
   int64_t done, total;
   double seconds;
   const struct td_curve_point *points;
+  const uint8_t *pixels;    // width * height * 3 bytes, RGB, the top row first
+  int32_t width, height;
 } td_event;
 
 typedef struct td_event_sink {

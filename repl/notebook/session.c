@@ -34,7 +34,7 @@ typedef struct command {
   bool *answered;
 } command;
 
-typedef struct waiting { // an event, its points and its texts, in one block
+typedef struct waiting { // an event, its points, pixels and texts, in one block
   struct waiting *next, *previous;
   td_event event;
   size_t bytes, room;              // room: for text of an OUTPUT, its NUL included
@@ -68,7 +68,8 @@ static waiting *copy_event(const td_event *event) {
   size_t length = event->text ? event->length + 1 : 0;
   if (event->kind == TD_EVENT_OUTPUT) length += OUTPUT_ROOM;
   size_t points = event->points ? (size_t)event->done * sizeof *event->points : 0;
-  size_t bytes = sizeof(waiting) + points + length + text_bytes(event->detail) + text_bytes(event->name);
+  size_t pixels = event->pixels ? (size_t)event->width * (size_t)event->height * 3 : 0;
+  size_t bytes = sizeof(waiting) + points + pixels + length + text_bytes(event->detail) + text_bytes(event->name);
   waiting *w = td_memory_new(bytes);
   if (!w) return NULL;
   w->next = NULL;
@@ -79,6 +80,10 @@ static waiting *copy_event(const td_event *event) {
   if (points) {
     w->event.points = memcpy(at, event->points, points);
     at += points;
+  }
+  if (pixels) {
+    w->event.pixels = memcpy(at, event->pixels, pixels);
+    at += pixels;
   }
   if (event->text) {
     memcpy(at, event->text, event->length);
