@@ -64,6 +64,7 @@ typedef struct td_run_options {
   bool echo_last;            // the last expression statement's value
   int32_t cell;
   int32_t line;              // lines of the file before this text: added to line numbers
+  bool at_step;              // of a session: it may run at a step boundary of the cell that runs (session.h)
 } td_run_options;
 typedef enum td_run_result { TD_RUN_DONE, TD_RUN_FAILED, TD_RUN_INTERRUPTED, TD_RUN_EXIT } td_run_result;
 // Parses, resolves and runs a text in module. Its events begin with CELL_STARTED and end with CELL_FINISHED (total: exit()'s code).

@@ -1,0 +1,25 @@
+// Reports: what panes show of the session, made on the evaluator's side by td_inquiry functions and given to the face as
+// payloads of ANSWER events. Each is plain data, copied: it stays right whatever the session does next.
+#ifndef TD_NOTEBOOK_REPORT_H
+#define TD_NOTEBOOK_REPORT_H
+#include "repl/language/interpreter.h"
+
+enum td_report_kind { TD_REPORT_VARIABLES = 1, TD_REPORT_TAPE, TD_REPORT_RECORD, TD_REPORT_TEXT }; // td_payload.kind
+
+enum { TD_HISTOGRAM_BINS = 32 };
+typedef struct td_histogram { // of the finite elements
+  int64_t count[TD_HISTOGRAM_BINS]; // of equal width, from least to most
+  double least, most, mean;
+  int64_t elements, nans, infinities, zeros; // elements: that were looked at
+  bool sampled;               // only every so many elements were
+} td_histogram;               // elements 0: nothing is known
+
+// ---- TD_REPORT_TEXT ----
+typedef struct td_report_text {
+  td_payload payload;
+  char *text;                 // never NULL
+  size_t length;
+} td_report_text;
+
+td_payload *td_report_help(td_interpreter *, const char *argument);    // argument: a name or path; what ?name shows
+#endif

@@ -1,0 +1,36 @@
+// The names of the session with what they hold; Variables also those inside models, optimizers, lists and dicts.
+#ifndef TD_NOTEBOOK_REPORT_VARIABLES_H
+#define TD_NOTEBOOK_REPORT_VARIABLES_H
+#include "repl/notebook/report.h"
+
+typedef struct td_variable_row {
+  const char *path;        // "x", "model/dense/kernel"
+  const char *type;        // "int", "tensor", "Variable", "Sequential"
+  const char *shape;       // "[784, 10]"; "" where it has none
+  const char *dtype;       // "float32"; ""
+  const char *device;      // "cpu"; ""
+  const char *value;       // short printed form, one line
+  int32_t depth;           // 0: a name of the session's; more: inside one
+  bool trainable;          // a Variable that is
+  bool sampled;            // the numbers below are of some elements only, evenly spaced
+  int64_t bytes;           // -1: unknown
+  int64_t elements;        // of a tensor; -1
+  int64_t nans, infinities; // of a floating tensor; -1: unknown. Estimated when sampled
+  double norm;             // Euclidean, of a floating tensor; NaN: unknown. Estimated when sampled
+  double zeros;            // fraction of elements that are 0; NaN: unknown
+  double gradient_norm;    // of the last gradient that was seen; NaN: unknown
+  double gradient_zeros;   // fraction of its elements that are 0; NaN: unknown
+  double update_ratio;     // norm of what the last step changed, by the norm of the value; NaN: unknown
+} td_variable_row;
+
+typedef struct td_report_variables {
+  td_payload payload;
+  td_variable_row *rows;   // a name's Variables follow it
+  int64_t count;
+  bool complete;           // false: there was more than the time or the room allowed
+} td_report_variables;
+
+// A td_inquiry. argument: "" all, else a name or a path: what is in it. Gradients and updates are watched from the first
+// report on, so the first shows those that .grad holds only. It takes some 10 ms at most, however large the session is.
+td_payload *td_report_variables_make(td_interpreter *, const char *argument);
+#endif
