@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "repl/language/curve.h"
 #include "repl/line/terminal.h"
+#include "repl/notebook/visible.h"
 
 enum { TAIL_MOST = 64 << 10 };
 
@@ -114,21 +115,11 @@ void td_render_error(td_render *r, const char *message) {
   td_text_clear(&text);
 }
 
-// Lines of data so that they can't act on the terminal.
-static void add_visible(td_text *text, const char *bytes, size_t length) {
-  for (const char *end = bytes + length; bytes < end;) {
-    const char *newline = memchr(bytes, '\n', (size_t)(end - bytes)), *stop = newline ? newline : end;
-    td_source_print(text, bytes, (size_t)(stop - bytes));
-    if (newline) td_text_add_char(text, '\n');
-    bytes = stop + 1;
-  }
-}
-
 static void warning(td_render *r, const td_event *event) {
   if (r->log > TD_LOG_WARNING) return;
   td_text text = {0};
   td_text_add(&text, "warning: ");
-  add_visible(&text, event->text, event->length);
+  td_visible_add(&text, event->text, event->length, false);
   if (event->detail && *event->detail) {
     td_text_add(&text, "\n  ");
     td_source_print(&text, event->detail, strlen(event->detail));
@@ -144,7 +135,7 @@ static void logged(td_render *r, const td_event *event) { // "info: text", "info
     td_source_print(&text, event->name, strlen(event->name));
     td_text_add(&text, ": ");
   }
-  add_visible(&text, event->text, event->length);
+  td_visible_add(&text, event->text, event->length, false);
   if (text.data) td_render_error(r, text.data);
   td_text_clear(&text);
 }
@@ -157,7 +148,7 @@ static void value(td_render *r, const td_event *event) { // further lines stand 
     const char *line = event->text + at, *end = memchr(line, '\n', event->length - at);
     size_t length = end ? (size_t)(end - line) + 1 : event->length - at;
     if (at) td_text_pad(&text, text.length + indent, ' ');
-    add_visible(&text, line, length);
+    td_visible_add(&text, line, length, false);
     at += length;
   }
   td_text_add_char(&text, '\n');

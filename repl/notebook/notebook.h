@@ -26,7 +26,7 @@ enum td_output_kind {
   TD_OUTPUT_COUNT
 };
 
-typedef struct td_output {
+typedef struct td_cell_output {
   enum td_output_kind kind;
   int stream, line, column, width, height;
   td_text text;
@@ -35,7 +35,7 @@ typedef struct td_output {
   char *detail, *name;           // owned, or NULL
   uint8_t *pixels;               // owned, or NULL
   char *json;                    // owned: the output as its .ipynb file has it; NULL: it comes from a run
-} td_output;
+} td_cell_output;
 
 // ---- cells ----
 
@@ -53,7 +53,7 @@ typedef struct td_notebook_cell {
   bool stale;                    // something that it used was changed or run anew since it ran (td_notebook_stale)
   int scroll;                    // the face's
   td_text text;                  // without the line ends at its end
-  td_output *outputs;            // owned
+  td_cell_output *outputs;            // owned
   int output_count, output_capacity;
   int number;                    // of its run, as in "[3]"; 0: never run
   enum td_cell_status status;
@@ -77,7 +77,7 @@ typedef struct td_notebook {
   uint64_t edited_at;            // revision when a text, a kind or the order changed last: what a deck file holds
   uint64_t last_id;
   int last_number;               // of the runs so far
-  int depth;                     // of running cells: %run runs cells within a cell
+  td_notebook_cell *running;     // whose events come now; NULL: none. It may be one that undo keeps
   struct td_change *changes;     // owned: done ones, then undone ones (notebook_undo.c)
   int change_count, change_done, change_capacity;
   bool typing;                   // the last change may grow (td_notebook_type)
@@ -93,6 +93,7 @@ int td_notebook_find_number(const td_notebook *notebook, int number);      // in
 uint64_t td_notebook_hash(const char *text, size_t length);                // of a cell's text
 // The cell ran in this session and its text is not the one that ran.
 bool td_notebook_is_changed(const td_notebook_cell *cell);
+bool td_notebook_is_running(const td_notebook_cell *cell);                 // or waits for its run, or pauses in it
 bool td_notebook_is_saved(const td_notebook *notebook);                    // nothing that a deck file holds changed since
 void td_notebook_saved(td_notebook *notebook);                             // a face or a journal wrote it to its file
 
@@ -106,6 +107,7 @@ bool td_notebook_merge(td_notebook *notebook, int index);                  // wi
 bool td_notebook_set_kind(td_notebook *notebook, int index, bool markdown);
 bool td_notebook_set_text(td_notebook *notebook, int index, const char *text, size_t length);
 // The same while somebody types: one step together with the td_notebook_type calls on this cell just before.
+// Setting the text that is there already is no step.
 bool td_notebook_type(td_notebook *notebook, int index, const char *text, size_t length);
 bool td_notebook_clear_outputs(td_notebook *notebook, int index);          // -1: of all cells
 bool td_notebook_fold(td_notebook *notebook, int index, bool folded);
@@ -132,6 +134,18 @@ bool td_notebook_in_order(const td_notebook *notebook, int *first, int *second);
 // ---- for the readers of files: no steps of undo ----
 
 td_notebook_cell *td_notebook_append(td_notebook *notebook, bool markdown, const char *text, size_t length); // NULL: no memory
-td_output *td_notebook_output(td_notebook *notebook, td_notebook_cell *cell, enum td_output_kind kind); // an empty one more
-void td_output_clear(td_output *output);
+td_cell_output *td_cell_add_output(td_notebook_cell *cell, enum td_output_kind kind); // an empty one more; NULL: no memory
+void td_cell_drop_outputs(td_notebook_cell *cell);
+void td_cell_output_clear(td_cell_output *output);
+
+// ---- what the notebook's files share ----
+
+void td_notebook_touch(td_notebook *notebook, td_notebook_cell *cell);     // something of the cell changed
+td_notebook_cell *td_notebook_cell_new(td_notebook *notebook, bool markdown, const char *text, size_t length);
+void td_notebook_cell_free(td_notebook_cell *cell);
+bool td_notebook_reserve(td_notebook *notebook, int count);                // room for so many cells
+void td_notebook_put(td_notebook *notebook, int index, td_notebook_cell *cell); // there is room
+td_notebook_cell *td_notebook_take(td_notebook *notebook, int index);
+td_notebook_cell *td_notebook_waiting(const td_notebook *notebook, int number); // the cell queued with it, or NULL; it may be deleted
+void td_notebook_forget_changes(td_notebook *notebook, int from);          // steps from there on can't be undone or redone
 #endif
