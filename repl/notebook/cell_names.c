@@ -6,17 +6,20 @@
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
 
-typedef struct found_name { td_str *name; unsigned does; } found_name;
+typedef struct found_name {
+  td_str *name;
+  unsigned does;
+} found_name;
 
 typedef struct reader {
   td_interpreter *interpreter;
   td_arena *arena;
-  found_name *table;              // by the name's address; owned
+  found_name *table; // by the name's address; owned
   uint32_t count, capacity;
-  const td_prototype **later;     // bodies of functions, to be walked; owned
+  const td_prototype **later; // bodies of functions, to be walked; owned
   int later_count, later_capacity;
-  int unsure;                     // bodies around that may not run
-  bool failed;                    // no memory
+  int unsure; // bodies around that may not run
+  bool failed; // no memory
 } reader;
 
 static void walk(reader *r, const td_node *node);

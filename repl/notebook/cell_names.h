@@ -10,7 +10,7 @@ enum { // what a cell does with a name of the top level
   TD_NAME_BINDS = 2,     // =, for, with ... as, def, class, import, del
   TD_NAME_MAY_BIND = 4,  // the same under an if, a loop or a try, or in a function by global
   TD_NAME_CHANGES = 8,   // name.a = v, name[i] = v, del name[i]
-  TD_NAME_CALLS = 16,    // name.method(), unless the method changes nothing by its name: an op of tensors, a method of str
+  TD_NAME_CALLS = 16,    // name.method(), unless by its name the method changes nothing: an op, a method of str
   TD_NAME_IMPORTS = 32,  // bound by an import: calls of it change nothing
 };
 
@@ -29,7 +29,7 @@ unsigned td_cell_names_find(const td_cell_names *names, const char *name); // wh
 
 // Sets the mark on each cell that ran in this session and used what was changed or run anew since: names bound or
 // changed by the cells above it up to the last that surely binds them, or by the cells below when none above does; and
-// what was made from such names. Nothing is run because of a mark. interpreter NULL: texts that were not read yet have no
-// names. The number of marks that changed; -1: no memory.
+// what was made from such names. Nothing is run because of a mark. interpreter NULL: texts that were not read yet have
+// the names that they had before. The number of marks that changed; -1: no memory.
 int td_notebook_stale(td_notebook *notebook, td_interpreter *interpreter);
 #endif

@@ -5,12 +5,18 @@
 #include "engine/base/memory.h"
 #include "repl/notebook/cell_names.h"
 
-typedef struct use { const char *name; int cell; unsigned does; } use;
-typedef struct edge { int from, to; } edge;
+typedef struct use {
+  const char *name;
+  int cell;
+  unsigned does;
+} use;
+typedef struct edge {
+  int from, to;
+} edge;
 
 typedef struct graph {
-  use *uses;          // owned
-  edge *edges;        // owned
+  use *uses; // owned
+  edge *edges; // owned
   int use_count, edge_count, edge_capacity;
 } graph;
 

@@ -109,7 +109,8 @@ td_notebook_cell *td_notebook_take(td_notebook *n, int index) {
 }
 
 td_notebook_cell *td_notebook_append(td_notebook *n, bool markdown, const char *text, size_t length) {
-  td_notebook_cell *cell = td_notebook_reserve(n, n->count + 1) ? td_notebook_cell_new(n, markdown, text, length) : NULL;
+  td_notebook_cell *cell =
+      td_notebook_reserve(n, n->count + 1) ? td_notebook_cell_new(n, markdown, text, length) : NULL;
   if (cell) td_notebook_put(n, n->count, cell);
   return cell;
 }

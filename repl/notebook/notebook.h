@@ -1,6 +1,6 @@
 // The notebook as a document: cells and what they put out. Operations change it and can be undone; the session's events
-// fill it. It knows no evaluator, no terminal and no file; it is its face's thread's alone. Texts are data as they came:
-// a face shows them by td_visible_add (visible.h), never as they are.
+// fill it. It knows no evaluator, no terminal and no file; it is its face's thread's alone. Texts are data as they
+// came: a face shows them by td_visible_add (visible.h), never as they are.
 #ifndef TD_NOTEBOOK_NOTEBOOK_H
 #define TD_NOTEBOOK_NOTEBOOK_H
 #include <stdbool.h>
@@ -63,9 +63,9 @@ typedef struct td_notebook_cell {
   uint64_t ran_text;             // hash of the text that ran then (td_notebook_hash)
   struct td_cell_names *names;   // owned; of the text at names_at (cell_names.h); NULL: not known yet
   uint64_t names_at;
-  char *divider, *tail;          // owned: the line above the cell and the line ends under it, as its deck has them; NULL: as usual
+  char *divider, *tail;          // owned: the line above it and the line ends under it, as in its deck; NULL: as usual
   bool commented;                // markdown whose lines begin with "# " in its deck
-  char *json;                    // owned: the cell as its .ipynb file has it, true while revision is json_at; NULL: none
+  char *json;                    // owned: the cell as its .ipynb file has it, true while revision is json_at
   uint64_t json_at;
 } td_notebook_cell;
 
@@ -89,7 +89,7 @@ td_notebook *td_notebook_new(void);                   // no cell; NULL: no memor
 void td_notebook_free(td_notebook *notebook);
 
 int td_notebook_find(const td_notebook *notebook, uint64_t id);            // index; -1: none
-int td_notebook_find_number(const td_notebook *notebook, int number);      // index of the cell with that run; -1: none
+int td_notebook_find_number(const td_notebook *notebook, int number);      // of the cell with that run; -1: none
 uint64_t td_notebook_hash(const char *text, size_t length);                // of a cell's text
 // The cell ran in this session and its text is not the one that ran.
 bool td_notebook_is_changed(const td_notebook_cell *cell);
@@ -99,7 +99,8 @@ void td_notebook_saved(td_notebook *notebook);                             // a 
 
 // ---- operations: each is one step of undo. false: no memory or no such cell, and nothing has changed ----
 
-bool td_notebook_insert(td_notebook *notebook, int index, bool markdown, const char *text, size_t length); // before index
+// Before index, which may be the count.
+bool td_notebook_insert(td_notebook *notebook, int index, bool markdown, const char *text, size_t length);
 bool td_notebook_delete(td_notebook *notebook, int index);
 bool td_notebook_move(td_notebook *notebook, int from, int to);            // to: its index afterwards
 bool td_notebook_split(td_notebook *notebook, int index, size_t byte);     // the text from byte on becomes the next cell
@@ -133,8 +134,9 @@ bool td_notebook_in_order(const td_notebook *notebook, int *first, int *second);
 
 // ---- for the readers of files: no steps of undo ----
 
-td_notebook_cell *td_notebook_append(td_notebook *notebook, bool markdown, const char *text, size_t length); // NULL: no memory
-td_cell_output *td_cell_add_output(td_notebook_cell *cell, enum td_output_kind kind); // an empty one more; NULL: no memory
+// NULL: no memory.
+td_notebook_cell *td_notebook_append(td_notebook *notebook, bool markdown, const char *text, size_t length);
+td_cell_output *td_cell_add_output(td_notebook_cell *cell, enum td_output_kind kind); // an empty one more
 void td_cell_drop_outputs(td_notebook_cell *cell);
 void td_cell_output_clear(td_cell_output *output);
 
@@ -146,6 +148,7 @@ void td_notebook_cell_free(td_notebook_cell *cell);
 bool td_notebook_reserve(td_notebook *notebook, int count);                // room for so many cells
 void td_notebook_put(td_notebook *notebook, int index, td_notebook_cell *cell); // there is room
 td_notebook_cell *td_notebook_take(td_notebook *notebook, int index);
-td_notebook_cell *td_notebook_waiting(const td_notebook *notebook, int number); // the cell queued with it, or NULL; it may be deleted
-void td_notebook_forget_changes(td_notebook *notebook, int from);          // steps from there on can't be undone or redone
+// The cell that is queued with this number, or runs; it may be a deleted one. NULL: none.
+td_notebook_cell *td_notebook_waiting(const td_notebook *notebook, int number);
+void td_notebook_forget_changes(td_notebook *notebook, int from);          // from there on: no undo, no redo
 #endif

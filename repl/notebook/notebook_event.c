@@ -8,8 +8,8 @@
 
 enum { OUTPUTS_MOST = 1000 };
 #define HEAD_BYTES ((size_t)256 << 10) // of a stream
-#define TAIL_BYTES ((size_t)2 << 20)   // at least; twice as many before it is cut
-enum { LINE_LOOK = 64 << 10 };         // how far a cut looks for the end of a line
+#define TAIL_BYTES ((size_t)2 << 20) // at least; twice as many before it is cut
+enum { LINE_LOOK = 64 << 10 }; // how far a cut looks for the end of a line
 
 // ---- a long stream ----
 
@@ -42,7 +42,8 @@ static void cut_middle(td_cell_output *o) {
 
 // ---- outputs ----
 
-static td_cell_output *last_stream(td_notebook_cell *cell, int stream) { // the last output, or of a full cell the last such one
+static td_cell_output *last_stream(td_notebook_cell *cell,
+                                   int stream) { // the last output, or of a full cell the last such one
   for (int i = cell->output_count - 1; i >= 0; i--) {
     td_cell_output *o = &cell->outputs[i];
     if (o->kind == TD_OUTPUT_STREAM && o->stream == stream) return o;
@@ -162,8 +163,10 @@ static void start(td_notebook *n, const td_event *event) {
 }
 
 static void finish(td_notebook *n, const td_event *event) {
-  static const enum td_cell_status ends[] = {[TD_RUN_DONE] = TD_CELL_DONE, [TD_RUN_FAILED] = TD_CELL_FAILED,
-                                             [TD_RUN_INTERRUPTED] = TD_CELL_INTERRUPTED, [TD_RUN_EXIT] = TD_CELL_DONE};
+  static const enum td_cell_status ends[] = {[TD_RUN_DONE] = TD_CELL_DONE,
+                                             [TD_RUN_FAILED] = TD_CELL_FAILED,
+                                             [TD_RUN_INTERRUPTED] = TD_CELL_INTERRUPTED,
+                                             [TD_RUN_EXIT] = TD_CELL_DONE};
   if (!n->running) return;
   n->running->status = ends[event->status];
   n->running->seconds = event->seconds;

@@ -12,10 +12,10 @@ enum change_kind { CHANGE_CELL, CHANGE_MOVE, CHANGE_TEXT, CHANGE_KIND, CHANGE_FO
 typedef struct td_change {
   enum change_kind kind;
   uint64_t step;
-  int index, to;               // to: MOVE
-  td_notebook_cell *cell;      // CELL: owned while it is out of the notebook; NULL while it is in it
-  td_text text;                // TEXT: the other text; owned
-  td_cell_output *outputs;          // OUTPUTS: the other ones; owned
+  int index, to; // to: MOVE
+  td_notebook_cell *cell; // CELL: owned while it is out of the notebook; NULL while it is in it
+  td_text text; // TEXT: the other text; owned
+  td_cell_output *outputs; // OUTPUTS: the other ones; owned
   int output_count, output_capacity;
 } td_change;
 

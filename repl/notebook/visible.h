@@ -3,7 +3,7 @@
 #define TD_NOTEBOOK_VISIBLE_H
 #include "engine/base/text.h"
 
-// Adds lines of data: newlines stay, and so do the tabs of tabs true; other control characters (ESC, C1 and the carriage return
-// among them), bidirectional marks and bytes that are no UTF-8 become visible ("\x1b"). One line: td_source_print.
+// Adds lines of data: newlines stay, with tabs true tabs too; other control characters (ESC, C1, carriage return),
+// bidirectional marks and bytes that are no UTF-8 become visible ("\x1b"). For one line: td_source_print.
 void td_visible_add(td_text *text, const char *bytes, size_t length, bool tabs);
 #endif
