@@ -9,7 +9,7 @@
 #include "repl/notebook/chart.h"
 #include "repl/notebook/commands.h"
 
-enum { COLUMNS = 72, ROWS = 14, DEPTH = 8 };
+enum { COLUMNS = 80, ROWS = 16, DEPTH = 8 };
 
 static bool is_unicode(void) { return strcmp(nl_langinfo(CODESET), "UTF-8") == 0; }
 
@@ -144,7 +144,7 @@ static bool take_option(const char **arguments, const char *option) {
 }
 
 static td_value run_plot(td_interpreter *I, const char *arguments) {
-  td_chart_options options = {.columns = COLUMNS, .rows = ROWS, .unicode = is_unicode()};
+  td_chart_options options = {.glyphs = is_unicode() ? TD_GLYPHS_BRAILLE : TD_GLYPHS_ASCII};
   while (true) {
     if (take_option(&arguments, "--log")) options.logarithmic = true;
     else if (take_option(&arguments, "--mean")) options.mean = true;
@@ -154,7 +154,7 @@ static td_value run_plot(td_interpreter *I, const char *arguments) {
   choice c = {0};
   td_text text = {0};
   bool ok = choose_all(I, &c, arguments);
-  if (ok) td_chart_print(&text, c.curves, c.count, &options);
+  if (ok) td_chart_print(&text, c.curves, c.count, COLUMNS, ROWS, &options);
   for (int i = 0; i < TD_CHART_CURVES; i++) td_curve_free(c.owned[i]);
   td_output_text(I, &text);
   return ok ? TD_NONE : TD_NIL;

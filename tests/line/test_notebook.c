@@ -277,35 +277,36 @@ START_TEST(curves_as_text_without_unicode) {
   for (int i = 0; i < 5; i++) ck_assert(td_curve_add(train, i, i == 3 ? (double)NAN : 4 - i));
   ck_assert(td_curve_add(validation, 4, 2));
   td_text text = {0};
-  td_chart_print(&text, (const td_curve *const[]){train, validation}, 2, &(td_chart_options){.columns = 20, .rows = 5});
-  ck_assert_str_eq(text.data, "4 |***\n"
+  td_chart_print(&text, (const td_curve *const[]){train, validation}, 2, 23, 7, &(td_chart_options){0});
+  ck_assert_str_eq(text.data, "4 +****\n"
                               "  |   *****\n"
-                              "  |        ***        x\n"
+                              "2 +       ****        x\n"
                               "  |\n"
-                              "0 |                   *\n"
-                              "  +--------------!-----\n"
-                              "   0                  4\n"
+                              "0 +                   *\n"
+                              "  ++---------+---!----+\n"
+                              "   0         2        4\n"
                               "* loss: 5 points, last 0 at 4, least 0 at 4, most 4 at 0\n"
                               "x val_loss: 1 point, last 2 at 4, least 2 at 4, most 2 at 4\n"
                               "gap val_loss - loss: -0.25\n"
-                              "! NaN\n");
+                              "! NaN at step 3\n");
   td_text_clear(&text);
   td_curve *empty = td_curve_new("none");
-  td_chart_print(&text, (const td_curve *const[]){empty}, 1, &(td_chart_options){.columns = 20, .rows = 3});
-  ck_assert_str_eq(text.data, " |\n |  no points\n |\n +--------------------\n* none: 0 points\n");
+  td_chart_print(&text, (const td_curve *const[]){empty}, 1, 22, 5, &(td_chart_options){0});
+  ck_assert_str_eq(text.data, " |\n |  no points\n |\n +--------------------\n\n* none: 0 points\n");
   td_text_clear(&text);
   td_curve_cut(train, 0);
   for (int i = 0; i < 1000; i++) ck_assert(td_curve_add(train, i, i == 900 ? -1 : pow(10, i / 250 + i % 2)));
-  td_chart_print(&text, (const td_curve *const[]){train}, 1,
-                 &(td_chart_options){.columns = 20, .rows = 5, .logarithmic = true, .mean = true});
-  ck_assert_str_eq(text.data, " 5667 |               *****\n"
-                              "      |          *****\n"
-                              "      |          *\n"
-                              "      |     *****\n"
-                              "5.333 |*****\n"
-                              "      +--------------------\n"
-                              "       0                999\n"
-                              "* loss: 1000 points, last 10000 at 999, least -1 at 900, most 10000 at 751\n");
+  td_chart_print(&text, (const td_curve *const[]){train}, 1, 25, 7,
+                 &(td_chart_options){.logarithmic = true, .mean = true});
+  ck_assert_str_eq(text.data, "     |              *****\n"
+                              "1000 +         *****\n"
+                              " 100 +         *\n"
+                              "     |    ******\n"
+                              "  10 +*****           v\n"
+                              "     ++--------+---------\n"
+                              "      0       500\n"
+                              "* loss: 1000 points, last 10000 at 999, least -1 at 900, most 10000 at 751\n"
+                              "v -inf, or not above 0 (1)\n");
   td_text_clear(&text);
   td_curve_free(train);
   td_curve_free(validation);
