@@ -148,8 +148,15 @@ typedef double four __attribute__((vector_size(32)));
       for (int64_t j = seen(t, b, i); j < b->keys; j++) scores[j] = -(T)INFINITY;                              \
     }                                                                                                          \
   }                                                                                                            \
-  TD_CLONES static void name##_gain(T *restrict sum, const T *restrict more, int64_t n, T factor) {            \
-    for (int64_t j = 0; j < n; j++) sum[j] = sum[j] * factor + more[j];                                        \
+  /* sums of blocks are double: there may be many */                                                           \
+  TD_CLONES static void name##_gain(double *restrict sum, const T *restrict more, int64_t n, double factor) {  \
+    for (int64_t j = 0; j < n; j++) sum[j] = sum[j] * factor + (double)more[j];                                \
+  }                                                                                                            \
+  TD_CLONES static void name##_plus(T *restrict sum, const T *restrict more, int64_t n) {                      \
+    for (int64_t j = 0; j < n; j++) sum[j] += more[j];                                                         \
+  }                                                                                                            \
+  TD_CLONES static void name##_settle(T *restrict to, const double *restrict sum, int64_t n, double factor) {  \
+    for (int64_t j = 0; j < n; j++) to[j] = (T)(sum[j] * factor);                                              \
   }                                                                                                            \
   typedef T name##_vector __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));                     \
   TD_CLONES static double name##_largest(const T *x, int64_t n) { /* NaN where there is one */                 \
@@ -191,14 +198,14 @@ typedef double four __attribute__((vector_size(32)));
     return sum + ((total[0] + total[1]) + (total[2] + total[3]));                                              \
   }                                                                                                            \
   /* Scores become exponentials; shares[i] is what the row's sums so far are multiplied by. */                 \
-  static void name##_pass(const block *b, T *scores, double *largest, double *total, T *shares) {              \
+  static void name##_pass(const block *b, T *scores, double *largest, double *total, double *shares) {         \
     for (int64_t i = 0; i < b->rows; i++, scores += b->keys) {                                                 \
       double before = largest[i], found = name##_largest(scores, b->keys);                                     \
       double now = found > before || found != found ? found : before;                                          \
-      shares[i] = now == before ? 1 : (T)exp(before - now);                                                    \
+      shares[i] = now == before ? 1 : exp(before - now);                                                       \
       largest[i] = now;                                                                                        \
       if (now == -INFINITY) memset(scores, 0, (size_t)b->keys * sizeof *scores);                               \
-      else total[i] = total[i] * (double)shares[i] + name##_raise(scores, b->keys, (T)now);                    \
+      else total[i] = total[i] * shares[i] + name##_raise(scores, b->keys, (T)now);                            \
     }                                                                                                          \
   }                                                                                                            \
   /* Scores become probabilities. */                                                                           \
@@ -237,18 +244,19 @@ static bool next_keys(const task *t, block *b) { // the first block: keys 0. Fal
 
 // ---- forward ----
 
-static int64_t forward_scratch(const task *t) { // room for products, largest, total, shares, scores, product
+static int64_t forward_scratch(const task *t) { // room for products, largest, total, shares, sums, scores, product
   int64_t bytes = td_dtype_bytes(t->dtype), rows = query_rows(t);
-  return rows * ((key_rows(t) + t->values + 1) * bytes + 2 * (int64_t)sizeof(double)) + 64 + product_bytes(t);
+  return rows * ((key_rows(t) + t->values) * bytes + (3 + t->values) * (int64_t)sizeof(double)) + 64 + product_bytes(t);
 }
 
 static int64_t blocks_each(const task *t) { return quotient(t->queries, QUERIES); }
 
 #define FORWARD(T, name)                                                                                  \
-  static void name##_block(const task *t, block *b, double *largest, double *total, T *shares) {          \
-    T *scores = shares + b->rows, *product = scores + b->rows * key_rows(t);                              \
+  static void name##_block(const task *t, block *b, double *largest) {                                    \
+    double *total = largest + b->rows, *shares = total + b->rows, *sums = shares + b->rows;               \
+    T *scores = (T *)(sums + b->rows * t->values), *product = scores + b->rows * key_rows(t);             \
     T *y = (T *)t->y + (b->head * t->queries + b->row) * t->values;                                       \
-    memset(y, 0, (size_t)(b->rows * t->values) * sizeof *y);                                              \
+    memset(sums, 0, (size_t)(b->rows * t->values) * sizeof *sums);                                        \
     for (int64_t i = 0; i < b->rows; i++) {                                                               \
       largest[i] = -INFINITY;                                                                             \
       total[i] = 0;                                                                                       \
@@ -268,11 +276,11 @@ static int64_t blocks_each(const task *t) { return quotient(t->queries, QUERIES)
                              .ldc = t->values},                                                           \
                b->room);                                                                                  \
       for (int64_t i = 0; i < b->rows; i++)                                                               \
-        name##_gain(y + i * t->values, product + i * t->values, t->values, shares[i]);                    \
+        name##_gain(sums + i * t->values, product + i * t->values, t->values, shares[i]);                 \
     }                                                                                                     \
     for (int64_t i = 0; i < b->rows; i++) {                                                               \
       bool none = largest[i] == -INFINITY; /* no key may be seen: 0, and probabilities 0 */               \
-      if (!none) name##_times(y + i * t->values, t->values, (T)(1 / total[i]));                           \
+      name##_settle(y + i * t->values, sums + i * t->values, t->values, none ? 1 : 1 / total[i]);         \
       ((T *)t->logs_out)[b->head * t->queries + b->row + i] = (T)(none ? 0 : largest[i] + log(total[i])); \
     }                                                                                                     \
   }
@@ -284,34 +292,35 @@ static void forward_item(void *argument, int64_t item, void *scratch) {
   block b = {.head = item / blocks_each(t), .row = item % blocks_each(t) * QUERIES};
   b.rows = least(QUERIES, t->queries - b.row);
   b.room = scratch;
-  double *largest = (double *)((char *)scratch + product_bytes(t)), *total = largest + b.rows;
-  if (t->dtype == TD_FLOAT32) single_block(t, &b, largest, total, (float *)(total + b.rows));
-  else twofold_block(t, &b, largest, total, total + b.rows);
+  double *largest = (double *)((char *)scratch + product_bytes(t));
+  if (t->dtype == TD_FLOAT32) single_block(t, &b, largest);
+  else twofold_block(t, &b, largest);
 }
 
 // ---- gradient ----
 
-static int64_t adjoint_scratch(const task *t) { // room for products, probabilities, slopes, product
+static int64_t adjoint_product(const task *t) { // elements of the largest one
   int64_t rows = query_rows(t), keys = key_rows(t), widest = t->size > t->values ? t->size : t->values;
-  return product_bytes(t) + (2 * rows * keys + (rows > keys ? rows : keys) * widest) * td_dtype_bytes(t->dtype);
+  return (rows > keys ? rows : keys) * widest;
 }
 
-static void add_product(const task *t, td_gemm_job job, char *sum, bool first, void *room) { // sum (+)= the product
-  int64_t bytes = td_dtype_bytes(t->dtype), size = job.m * job.n;
+// Room for products, sums of dq, dk and dv, probabilities, slopes, product.
+static int64_t adjoint_scratch(const task *t) {
+  int64_t sums = t->queries * t->size + key_rows(t) * (t->size + t->values);
+  int64_t blocks = 2 * query_rows(t) * key_rows(t) + adjoint_product(t);
+  return product_bytes(t) + sums * (int64_t)sizeof(double) + quotient(blocks * td_dtype_bytes(t->dtype), 64) * 64;
+}
+
+static void add_product(const task *t, td_gemm_job job, double *sum, void *room) { // sum += the product
   job.ldc = job.n;
-  if (first) {
-    job.c = sum;
-    multiply(t, job, room);
-    return;
-  }
   multiply(t, job, room);
-  if (bytes == 4) single_gain((float *)sum, (const float *)job.c, size, 1);
-  else twofold_gain((double *)sum, (const double *)job.c, size, 1);
+  if (t->dtype == TD_FLOAT32) single_gain(sum, (const float *)job.c, job.m * job.n, 1);
+  else twofold_gain(sum, (const double *)job.c, job.m * job.n, 1);
 }
 
-static void scale_all(const task *t, char *data, int64_t size) {
-  if (t->dtype == TD_FLOAT32) single_times((float *)data, size, (float)t->scale);
-  else twofold_times((double *)data, size, t->scale);
+static void settle(const task *t, char *to, const double *sum, int64_t size, double factor) {
+  if (t->dtype == TD_FLOAT32) single_settle((float *)to, sum, size, factor);
+  else twofold_settle((double *)to, sum, size, factor);
 }
 
 static void slopes_of(const task *t, const block *b, char *p, char *d) { // p: scores; d: gradients of probabilities
@@ -328,14 +337,14 @@ static void slopes_of(const task *t, const block *b, char *p, char *d) { // p: s
   }
 }
 
-// Queries pass by a block of keys: adds to dq of the part, fills dk and dv of the keys.
-static void adjoint_keys(const task *t, block *b, char *dq, bool first_keys, char *scratch) {
-  int64_t bytes = td_dtype_bytes(t->dtype), tile = query_rows(t) * key_rows(t) * bytes;
-  char *p = scratch, *d = p + tile, *product = d + tile;
-  char *dk = t->dk + (b->head * t->keys + b->key) * t->size * bytes;
-  char *dv = t->dv + (b->head * t->keys + b->key) * t->values * bytes;
-  bool first = true;
-  for (b->row = t->causal ? b->key / QUERIES * QUERIES : 0; b->row < t->queries; b->row += QUERIES, first = false) {
+// Queries pass by a block of keys: adds to dq of the part, fills dk and dv of the keys. sums: room for those of dk and
+// dv, then for blocks.
+static void adjoint_keys(const task *t, block *b, double *dq, double *sums) {
+  int64_t bytes = td_dtype_bytes(t->dtype), tile = query_rows(t) * key_rows(t) * bytes, first = b->head * t->keys + b->key;
+  double *dk = sums, *dv = dk + b->keys * t->size;
+  char *p = (char *)(sums + key_rows(t) * (t->size + t->values)), *d = p + tile, *product = d + tile;
+  memset(sums, 0, (size_t)(b->keys * (t->size + t->values)) * sizeof *sums);
+  for (b->row = t->causal ? b->key / QUERIES * QUERIES : 0; b->row < t->queries; b->row += QUERIES) {
     b->rows = least(QUERIES, t->queries - b->row);
     const char *c = rows_of(t, &t->c, b->head, b->row);
     scores_of(t, b, p);
@@ -362,7 +371,7 @@ static void adjoint_keys(const task *t, block *b, char *dq, bool first_keys, cha
                               .b = c,
                               .ldb = t->c.row,
                               .c = product},
-                dv, first, b->room);
+                dv, b->room);
     add_product(t,
                 (td_gemm_job){.a_transposed = true,
                               .m = b->keys,
@@ -373,7 +382,7 @@ static void adjoint_keys(const task *t, block *b, char *dq, bool first_keys, cha
                               .b = rows_of(t, &t->q, b->head, b->row),
                               .ldb = t->q.row,
                               .c = product},
-                dk, first, b->room);
+                dk, b->room);
     add_product(t,
                 (td_gemm_job){.m = b->rows,
                               .n = t->size,
@@ -383,13 +392,10 @@ static void adjoint_keys(const task *t, block *b, char *dq, bool first_keys, cha
                               .b = rows_of(t, &t->k, b->head, b->key),
                               .ldb = t->k.row,
                               .c = product},
-                dq + b->row * t->size * bytes, first_keys, b->room);
+                dq + b->row * t->size, b->room);
   }
-  if (first) {
-    memset(dk, 0, (size_t)(b->keys * t->size * bytes));
-    memset(dv, 0, (size_t)(b->keys * t->values * bytes));
-  }
-  scale_all(t, dk, b->keys * t->size);
+  settle(t, t->dk + first * t->size * bytes, dk, b->keys * t->size, t->scale);
+  settle(t, t->dv + first * t->values * bytes, dv, b->keys * t->values, 1);
 }
 
 static int64_t head_bytes(const task *t) { return t->queries * t->size * td_dtype_bytes(t->dtype); } // of dq
@@ -402,13 +408,13 @@ static void adjoint_item(void *argument, int64_t item, void *scratch) {
   const task *t = argument;
   int64_t head = item / t->parts, part = item % t->parts, first = part * t->part;
   int64_t last = least(first + t->part, t->keys);
-  char *dq = part_sum(t, head, part);
-  bool whole = !t->causal; // every row meets the first block of keys, so that dq needs no zeros
-  if (!whole || first >= last) memset(dq, 0, (size_t)head_bytes(t));
+  double *dq = (double *)((char *)scratch + product_bytes(t)), *sums = dq + t->queries * t->size;
+  memset(dq, 0, (size_t)(t->queries * t->size) * sizeof *dq);
   for (int64_t key = first; key < last; key += KEYS) {
     block b = {.head = head, .key = key, .keys = least(KEYS, last - key), .room = scratch};
-    adjoint_keys(t, &b, dq, whole && key == first, (char *)scratch + product_bytes(t));
+    adjoint_keys(t, &b, dq, sums);
   }
+  settle(t, part_sum(t, head, part), dq, t->queries * t->size, t->scale);
 }
 
 static void finish_heads(void *argument, int64_t first, int64_t last) { // adds the parts of dq
@@ -418,10 +424,9 @@ static void finish_heads(void *argument, int64_t first, int64_t last) { // adds 
     char *dq = part_sum(t, head, 0);
     for (int64_t part = 1; part < t->parts; part++) {
       const char *more = part_sum(t, head, part);
-      if (t->dtype == TD_FLOAT32) single_gain((float *)dq, (const float *)more, size, 1);
-      else twofold_gain((double *)dq, (const double *)more, size, 1);
+      if (t->dtype == TD_FLOAT32) single_plus((float *)dq, (const float *)more, size);
+      else twofold_plus((double *)dq, (const double *)more, size);
     }
-    scale_all(t, dq, size);
   }
 }
 

@@ -15,6 +15,7 @@ enum {
   BLOCKS = 16, // at least, where there is enough to do
   LEAST_COLUMNS = 128, // of a block, where there are so many, also of deep ones: weights are read for each block
   FEW = 4, // below so many rows lines are summed
+  GATHERED = 64, // products of a summed line that its own dtype gathers before they are added in double
   PIECES = 8, // of a sum over images and channels
   LEAST_PLAIN = 64, // columns of one image from which on they are read as they lie
   LEAST_ROWS = 144, // of columns in a piece of weights
@@ -123,10 +124,10 @@ static char *result_at(const task *t, int64_t image, int64_t group, int64_t row)
     }                                                                                                         \
     return total;                                                                                             \
   }                                                                                                           \
-  static void name##_accumulate(double *restrict sum, const T *restrict more, int64_t count) {                \
+  TD_CLONES static void name##_accumulate(double *restrict sum, const T *restrict more, int64_t count) {      \
     for (int64_t j = 0; j < count; j++) sum[j] += (double)more[j];                                            \
   }                                                                                                           \
-  static void name##_settle(T *restrict to, const double *restrict sum, int64_t count) {                      \
+  TD_CLONES static void name##_settle(T *restrict to, const double *restrict sum, int64_t count) {            \
     for (int64_t j = 0; j < count; j++) to[j] = (T)sum[j];                                                    \
   }
 PLACING(float, single)
@@ -193,14 +194,16 @@ static int64_t product_scratch(const task *t) {
 
 // ---- sums of lines ----
 
-// One line of results: weights are those of its channel.
+// One line of results: weights are those of its channel. totals: of as many elements as sum, after it.
 #define SUMMING(T, name)                                                                                    \
-  static void name##_line(const task *t, int64_t image, int64_t group, int64_t row, int64_t line, T *sum) { \
+  static void name##_line(const task *t, int64_t image, int64_t group, int64_t row, int64_t line, double *totals, T *sum) { \
     const td_columns *c = &t->c;                                                                            \
     const td_tap_axis *d = &c->axes[0], *h = &c->axes[1], *w = &c->axes[2];                                 \
     const T *weight = (const T *)t->weights + (group * t->rows + row) * t->depth;                           \
     const T *plane = (const T *)c->source + (image * c->groups + group) * c->channels * c->plane;           \
-    for (int64_t j = 0; j < w->results; j++) sum[j] = 0;                                                    \
+    int64_t gathered = 0;                                                                                   \
+    bool deep = t->depth > GATHERED;                                                                        \
+    for (int64_t j = 0; j < w->results; j++) totals[j] = sum[j] = 0;                                        \
     for (int64_t n = 0; n < c->channels; n++, plane += c->plane)                                            \
       for (int64_t a = 0; a < d->taps; a++)                                                                 \
         for (int64_t b = 0; b < h->taps; b++, weight += w->taps) {                                          \
@@ -214,7 +217,16 @@ static int64_t product_scratch(const task *t) {
             if (low < high)                                                                                 \
               name##_add_scaled(sum + low, from + start + low * w->step, w->step, high - low, weight[m]);   \
           }                                                                                                 \
+          gathered += w->taps;                                                                              \
+          if (!deep || gathered < GATHERED) continue;                                                       \
+          name##_accumulate(totals, sum, w->results);                                                       \
+          memset(sum, 0, (size_t)w->results * sizeof *sum);                                                 \
+          gathered = 0;                                                                                     \
         }                                                                                                   \
+    if (deep) {                                                                                             \
+      name##_accumulate(totals, sum, w->results);                                                           \
+      name##_settle(sum, totals, w->results);                                                               \
+    }                                                                                                       \
     T add = t->bias ? ((const T *)t->bias)[group * t->rows + row] : 0;                                      \
     name##_place(c, line * w->results, w->results, sum, add, (T *)result_at(t, image, group, row));         \
   }
@@ -228,9 +240,11 @@ static void summed_item(void *argument, int64_t item, void *scratch) {
   int64_t lines = line_count(&t->c), each = quotient(lines, t->lines_each), plane = item / each;
   int64_t first = item % each * t->lines_each, last = least(first + t->lines_each, lines);
   int64_t row = plane % t->rows, group = plane / t->rows % t->c.groups, image = plane / t->rows / t->c.groups;
+  int64_t width = t->c.axes[2].results;
   for (int64_t line = first; line < last; line++) {
-    if (t->c.dtype == TD_FLOAT32) single_line(t, image, group, row, line, scratch);
-    else twofold_line(t, image, group, row, line, scratch);
+    double *totals = scratch;
+    if (t->c.dtype == TD_FLOAT32) single_line(t, image, group, row, line, totals, (float *)(totals + width));
+    else twofold_line(t, image, group, row, line, totals, totals + width);
   }
 }
 
@@ -251,7 +265,7 @@ static plan plan_of(task *t) {
   } else {
     t->lines_each = most(1, (1 << 15) / most(1, c->axes[2].results * most(1, t->depth)));
     p.items = c->images * c->groups * t->rows * quotient(line_count(c), t->lines_each);
-    p.scratch = c->axes[2].results * td_dtype_bytes(c->dtype);
+    p.scratch = c->axes[2].results * ((int64_t)sizeof(double) + td_dtype_bytes(c->dtype));
   }
   if (!c->images || !c->groups || !c->results || !t->rows) p.items = 0;
   return p;

@@ -104,7 +104,7 @@ static void try_size(uint8_t dtype, int64_t m, int64_t k, int64_t n, bool at, bo
                 (int)n);
   clear(c, dtype, c_count);
   void *blocks = td_memory_new((size_t)td_gemm_packed_bytes(dtype, m, n, k));
-  td_gemm_packed(dtype, &job, blocks);
+  td_gemm_packed(dtype, &job, blocks, false);
   check_product(dtype, &job, "td_gemm_packed");
   td_memory_free(blocks);
   td_memory_free(work);
@@ -117,10 +117,33 @@ static void try_size(uint8_t dtype, int64_t m, int64_t k, int64_t n, bool at, bo
 START_TEST(sizes_of_all_kernels_agree_with_plain_sums) {
   static const int64_t sizes[][3] = {{1, 1, 1},    {1, 50, 70},    {70, 50, 1},  {1, 300, 1},   {7, 1, 9},
                                      {3, 5, 4},    {6, 16, 16},    {13, 17, 19}, {32, 784, 64}, {97, 300, 33},
-                                     {9, 2500, 7}, {150, 40, 260}, {2, 700, 600}};
+                                     {9, 2500, 7}, {150, 40, 260}, {2, 700, 600},
+                                     {70, 3000, 270}};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (int form = 0; form < 8; form++)
       try_size(form & 4 ? TD_FLOAT64 : TD_FLOAT32, sizes[i][0], sizes[i][1], sizes[i][2], form & 1, form & 2);
+}
+END_TEST
+
+// Products of one sign are the hardest to add: every rounding in a register goes the same way.
+START_TEST(long_float32_sums_keep_their_digits) {
+  static const int64_t sizes[][3] = {{1, 1, 60000}, {1, 70, 9000}, {40, 40, 300}, {40, 40, 70000}, {300, 20, 5000}};
+  static const float factors[][2] = {{0.1f, 0.3f}, {0.7f, 0.9f}, {0.123f, 0.77f}, {0.55f, 0.21f}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (size_t f = 0; f < sizeof factors / sizeof *factors; f++) {
+      const int64_t *size = sizes[i], shape_a[] = {size[0], size[2]}, shape_b[] = {size[2], size[1]};
+      td_tensor *in[] = {td_tensor_new(context, TD_FLOAT32, 2, shape_a), td_tensor_new(context, TD_FLOAT32, 2, shape_b)};
+      td_tensor *out[TD_OUTPUT_MAX];
+      for (int k = 0; k < 2; k++)
+        for (int64_t j = 0; j < in[k]->size; j++) ((float *)in[k]->data)[j] = factors[f][k];
+      ck_assert_int_eq(td_op_apply(context, td_op_find("matmul"), in, 2, NULL, out), TD_OK);
+      double sum = (double)size[2] * (double)factors[f][0] * (double)factors[f][1];
+      for (int64_t j = 0; j < out[0]->size; j++)
+        ck_assert_double_le(fabs(td_tensor_get_float(out[0], j) / sum - 1), 9 * 0x1p-23);
+      td_tensor_unref(in[0]);
+      td_tensor_unref(in[1]);
+      td_tensor_unref(out[0]);
+    }
 }
 END_TEST
 
@@ -170,6 +193,6 @@ END_TEST
 
 int main(void) {
   const TTest *tests[] = {mismatch_hints_at_what_fits, sizes_of_all_kernels_agree_with_plain_sums,
-                          views_are_multiplied_as_they_lie, no_memory_is_an_error};
-  return cases_run("matmul", cases, sizeof cases / sizeof *cases, tests, 4);
+                          long_float32_sums_keep_their_digits, views_are_multiplied_as_they_lie, no_memory_is_an_error};
+  return cases_run("matmul", cases, sizeof cases / sizeof *cases, tests, 5);
 }

@@ -62,11 +62,11 @@ bool td_blas_is_quick(void) {
   return quick;
 }
 
-void td_blas_gemm(uint8_t dtype, const td_gemm_job *job) {
+void td_blas_gemm(uint8_t dtype, const td_gemm_job *job, bool add) {
   int trans_a = job->a_transposed ? TRANS : NO_TRANS, trans_b = job->b_transposed ? TRANS : NO_TRANS;
   int m = (int)job->m, n = (int)job->n, k = (int)job->k, lda = (int)job->lda, ldb = (int)job->ldb, ldc = (int)job->ldc;
-  if (dtype == TD_FLOAT32) sgemm(ROW_MAJOR, trans_a, trans_b, m, n, k, 1, job->a, lda, job->b, ldb, 0, job->c, ldc);
-  else dgemm(ROW_MAJOR, trans_a, trans_b, m, n, k, 1, job->a, lda, job->b, ldb, 0, job->c, ldc);
+  if (dtype == TD_FLOAT32) sgemm(ROW_MAJOR, trans_a, trans_b, m, n, k, 1, job->a, lda, job->b, ldb, add, job->c, ldc);
+  else dgemm(ROW_MAJOR, trans_a, trans_b, m, n, k, 1, job->a, lda, job->b, ldb, add, job->c, ldc);
 }
 
 void *td_blas_symbol(const char *name) {

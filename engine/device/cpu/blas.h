@@ -20,14 +20,14 @@ typedef struct td_gemm_job { // C (m x n, row-major) = op(A) (m x k) op(B) (k x 
 void td_gemm(td_pool *pool, uint8_t dtype, const td_gemm_job *job, void *workspace);
 int64_t td_gemm_workspace(uint8_t dtype, const td_gemm_job *job);
 
-// A float32 or float64 product on this thread, k at least 1: for kernels that cut their work themselves. blocks:
-// td_gemm_single_bytes of the job, or of a larger one.
-void td_gemm_single(uint8_t dtype, const td_gemm_job *job, void *blocks);
+// A float32 or float64 product on this thread, k at least 1: for kernels that cut their work themselves. room:
+// td_gemm_single_bytes of the job, or of a larger one, 64-byte aligned.
+void td_gemm_single(uint8_t dtype, const td_gemm_job *job, void *room);
 int64_t td_gemm_single_bytes(uint8_t dtype, int64_t m, int64_t n, int64_t k);
 
 bool td_blas_takes(const td_gemm_job *job); // OpenBLAS is there, and the sizes fit its ints
 bool td_blas_is_quick(void); // it has kernels of its own for small matrices, as on cores with AVX-512
-void td_blas_gemm(uint8_t dtype, const td_gemm_job *job); // on this thread; float32 or float64
+void td_blas_gemm(uint8_t dtype, const td_gemm_job *job, bool add); // on this thread; float32 or float64. add: to C
 void *td_blas_symbol(const char *name); // a routine of the library that was opened; NULL: neither it nor the library is there
 const char *td_blas_name(void); // file that was opened ("libopenblas.so.0"), or "internal"; opens it
 #endif

@@ -5,6 +5,8 @@
 //     along the longer side of C, or along k where C is small beside it; then the pieces' sums are added in order.
 //     Number and borders of pieces follow from m, n, k and the dtype alone. A piece that takes long is a row of products
 //     of strips, so that it can be broken off between two of them.
+//  4. A float32 product of long k is a sum of short runs, tile by tile of C, since a register that gathers hundreds of
+//     products of one sign loses a digit. The sums of so many runs are added in double.
 #include <string.h>
 
 #include "engine/device/cpu/blas.h"
@@ -23,6 +25,10 @@ enum {
   PIECE_UNIT = 16, // and multiples of this
   STRIP = 2000000000, // multiplications of a strip, at most about: 50 milliseconds
   STRIP_UNIT = 192, // sides of strips are multiples of this, which every kernel's registers divide
+  RUN = 64, // of k, in float32: what one register gathers
+  RUNS = 16, // that C gathers before they are added to a double
+  TILE = 256, // sides of C's tiles, at most
+  TILE_UNIT = 16, // and multiples of this
   DEEP = 4, // k is cut where it is so many times the longer side of C
   VECTOR_PIECE = 1 << 16, // matrix elements that one piece of a matrix times a vector reads
   VECTOR_BYTES = 32,
@@ -31,7 +37,8 @@ enum {
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
-static int64_t round_up(int64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+static int64_t multiple(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
+static int64_t round_up(int64_t bytes) { return multiple(bytes, ALIGNMENT); }
 
 // ---- plain loops ----
 
@@ -204,21 +211,9 @@ static void run_vector(td_pool *pool, uint8_t dtype, const td_gemm_job *job, cha
   run_pieces(pool, (v.count + v.per_piece - 1) / v.per_piece, product_piece, &v);
 }
 
-// ---- pieces of a large product ----
+// ---- one product on this thread ----
 
 enum axis { ALONG_M, ALONG_N, ALONG_K };
-
-typedef struct cut {
-  const td_pool *pool;
-  const td_gemm_job *job;
-  uint8_t dtype;
-  enum axis axis;
-  int64_t length, per_piece, pieces;
-  bool packed; // by gemm_packed.c, else by OpenBLAS
-  int64_t sum_bytes, block_bytes;
-  char *sums; // ALONG_K: C of each piece but the first, without gaps
-  char *blocks; // packed: block_bytes of each piece
-} cut;
 
 // The part of a product from first on along an axis.
 static td_gemm_job part_of(const td_gemm_job *whole, enum axis axis, int64_t first, int64_t count, int64_t bytes) {
@@ -232,15 +227,108 @@ static td_gemm_job part_of(const td_gemm_job *whole, enum axis axis, int64_t fir
   return job;
 }
 
-static void run_strips(const cut *c, const td_gemm_job *job, char *blocks) {
+// Measured: a quick OpenBLAS wins everywhere (by 2 to 4 on AVX-512); another one loses what it spends on packing.
+static bool prefers_packed(const td_gemm_job *job) {
+  if (td_blas_is_quick()) return false;
+  return job->k <= (job->a_transposed ? SHORT_TRANSPOSED : SHORT) ||
+         (double)job->m * (double)job->n * (double)job->k <= SMALL;
+}
+
+typedef struct single {
+  uint8_t dtype;
+  bool packed; // by gemm_packed.c, else by OpenBLAS
+  double *totals; // of a tile, where k is so long
+  char *blocks; // packed
+} single;
+
+static void multiply(const single *s, const td_gemm_job *job, bool add) {
+  if (s->packed) td_gemm_packed(s->dtype, job, s->blocks, add);
+  else td_blas_gemm(s->dtype, job, add);
+}
+
+static bool has_runs(uint8_t dtype, int64_t k) { return dtype == TD_FLOAT32 && k >= 2 * RUN; }
+
+static int64_t totals_bytes(uint8_t dtype, int64_t m, int64_t n, int64_t k) {
+  if (!has_runs(dtype, k) || k <= RUN * RUNS) return 0;
+  return round_up(MIN(m, TILE) * MIN(n, TILE) * (int64_t)sizeof(double));
+}
+
+TD_CLONES static void add_to_totals(double *restrict totals, const float *restrict c, int64_t n, bool first) {
+  for (int64_t j = 0; j < n; j++) totals[j] = (first ? 0 : totals[j]) + (double)c[j];
+}
+
+TD_CLONES static void settle_totals(float *restrict c, const double *restrict totals, int64_t n) {
+  for (int64_t j = 0; j < n; j++) c[j] = (float)totals[j];
+}
+
+static void multiply_tile(const single *s, const td_gemm_job *tile) {
+  float *c = tile->c;
+  bool long_sum = tile->k > RUN * RUNS;
+  for (int64_t p = 0; p < tile->k; p += RUN * RUNS) {
+    int64_t last = MIN(tile->k, p + RUN * RUNS);
+    for (int64_t q = p; q < last; q += RUN) {
+      td_gemm_job run = part_of(tile, ALONG_K, q, MIN(last - q, RUN), sizeof(float));
+      multiply(s, &run, q > p);
+    }
+    for (int64_t i = 0; i < tile->m && long_sum; i++)
+      add_to_totals(s->totals + i * tile->n, c + i * tile->ldc, tile->n, p == 0);
+  }
+  for (int64_t i = 0; i < tile->m && long_sum; i++) settle_totals(c + i * tile->ldc, s->totals + i * tile->n, tile->n);
+}
+
+static int64_t tile_of(int64_t side) { // tiles of one size, the last one but for what is left over
+  int64_t tiles = (side - 1) / TILE + 1;
+  return multiple((side + tiles - 1) / tiles, TILE_UNIT);
+}
+
+static void multiply_single(const single *s, const td_gemm_job *job) {
+  if (!has_runs(s->dtype, job->k)) {
+    multiply(s, job, false);
+    return;
+  }
+  int64_t rows = tile_of(job->m), columns = tile_of(job->n);
+  for (int64_t i = 0; i < job->m; i += rows) {
+    td_gemm_job band = part_of(job, ALONG_M, i, MIN(job->m - i, rows), sizeof(float));
+    for (int64_t j = 0; j < job->n; j += columns) {
+      td_gemm_job tile = part_of(&band, ALONG_N, j, MIN(job->n - j, columns), sizeof(float));
+      multiply_tile(s, &tile);
+    }
+  }
+}
+
+void td_gemm_single(uint8_t dtype, const td_gemm_job *job, void *room) {
+  int64_t totals = totals_bytes(dtype, job->m, job->n, job->k);
+  single s = {dtype, prefers_packed(job) || !td_blas_takes(job), room, (char *)room + totals};
+  multiply_single(&s, job);
+}
+
+int64_t td_gemm_single_bytes(uint8_t dtype, int64_t m, int64_t n, int64_t k) {
+  return round_up(td_gemm_packed_bytes(dtype, m, n, k)) + totals_bytes(dtype, m, n, k);
+}
+
+// ---- pieces of a large product ----
+
+typedef struct cut {
+  const td_pool *pool;
+  const td_gemm_job *job;
+  uint8_t dtype;
+  enum axis axis;
+  int64_t length, per_piece, pieces;
+  bool packed; // by gemm_packed.c, else by OpenBLAS
+  int64_t sum_bytes, total_bytes, block_bytes;
+  char *sums; // ALONG_K: C of each piece but the first, without gaps
+  char *room; // total_bytes of totals and block_bytes of blocks, of each piece
+} cut;
+
+static void run_strips(const cut *c, const td_gemm_job *job, char *room) {
   enum axis axis = c->axis == ALONG_M || (c->axis == ALONG_K && job->n > job->m) ? ALONG_N : ALONG_M;
   int64_t length = axis == ALONG_M ? job->m : job->n;
   double strips = 1 + (double)job->m * (double)job->n * (double)job->k * (c->dtype == TD_FLOAT64 ? 2 : 1) / STRIP;
   int64_t strip = ((int64_t)((double)length / strips) / STRIP_UNIT + 1) * STRIP_UNIT;
+  const single s = {c->dtype, c->packed, (double *)room, room + c->total_bytes};
   for (int64_t first = 0; first < length && !td_pool_stopped(c->pool); first += strip) {
     td_gemm_job part = part_of(job, axis, first, MIN(length - first, strip), td_dtype_bytes(c->dtype));
-    if (c->packed) td_gemm_packed(c->dtype, &part, blocks);
-    else td_blas_gemm(c->dtype, &part);
+    multiply_single(&s, &part);
   }
 }
 
@@ -252,25 +340,35 @@ static void cut_piece(void *argument, int64_t piece) {
     job.c = c->sums + (piece - 1) * job.m * job.n * bytes;
     job.ldc = job.n;
   }
-  run_strips(c, &job, c->blocks + piece * c->block_bytes);
+  run_strips(c, &job, c->room + piece * (c->total_bytes + c->block_bytes));
 }
+
+#define ADD_SUMS(type, name)                                                                            \
+  /* to count elements of C those of the other pieces, which lie pitch apart */                         \
+  TD_CLONES static void name##_add_sums(type *c, const type *sums, int64_t pieces, int64_t pitch, int64_t count) { \
+    enum { TOGETHER = 256 };                                                                            \
+    double totals[TOGETHER];                                                                            \
+    for (int64_t j = 0; j < count; j += TOGETHER) {                                                     \
+      int64_t n = MIN(count - j, TOGETHER);                                                             \
+      for (int64_t i = 0; i < n; i++) totals[i] = (double)c[j + i];                                     \
+      for (int64_t piece = 0; piece < pieces; piece++)                                                  \
+        for (int64_t i = 0; i < n; i++) totals[i] += (double)sums[piece * pitch + j + i];               \
+      for (int64_t i = 0; i < n; i++) c[j + i] = (type)totals[i];                                       \
+    }                                                                                                   \
+  }
+ADD_SUMS(float, single)
+ADD_SUMS(double, twofold)
 
 static void add_sums(const cut *c) {
   const td_gemm_job *job = c->job;
-  for (int64_t i = 0; i < (c->pieces - 1) * job->m; i++) {
-    int64_t row = i % job->m * job->ldc, from = i * job->n;
+  int64_t size = job->m * job->n;
+  for (int64_t i = 0; i < job->m; i++) {
     if (c->dtype == TD_FLOAT32)
-      for (int64_t j = 0; j < job->n; j++) ((float *)job->c)[row + j] += ((const float *)c->sums)[from + j];
+      single_add_sums((float *)job->c + i * job->ldc, (const float *)c->sums + i * job->n, c->pieces - 1, size, job->n);
     else
-      for (int64_t j = 0; j < job->n; j++) ((double *)job->c)[row + j] += ((const double *)c->sums)[from + j];
+      twofold_add_sums((double *)job->c + i * job->ldc, (const double *)c->sums + i * job->n, c->pieces - 1, size,
+                       job->n);
   }
-}
-
-// Measured: a quick OpenBLAS wins everywhere (by 2 to 4 on AVX-512); another one loses what it spends on packing.
-static bool prefers_packed(const td_gemm_job *job) {
-  if (td_blas_is_quick()) return false;
-  return job->k <= (job->a_transposed ? SHORT_TRANSPOSED : SHORT) ||
-         (double)job->m * (double)job->n * (double)job->k <= SMALL;
 }
 
 static void cut_choose(uint8_t dtype, const td_gemm_job *job, cut *c) {
@@ -283,7 +381,7 @@ static void cut_choose(uint8_t dtype, const td_gemm_job *job, cut *c) {
   pieces = MIN(pieces, c->length / PIECE_LENGTH);
   if (pieces < 1) pieces = 1;
   c->per_piece = (c->length + pieces - 1) / pieces;
-  c->per_piece = (c->per_piece + PIECE_UNIT - 1) / PIECE_UNIT * PIECE_UNIT;
+  c->per_piece = multiple(c->per_piece, PIECE_UNIT);
   c->pieces = (c->length + c->per_piece - 1) / c->per_piece;
   int64_t sides[] = {[ALONG_M] = job->m, [ALONG_N] = job->n, [ALONG_K] = job->k};
   sides[c->axis] = MIN(c->length, c->per_piece);
@@ -291,16 +389,8 @@ static void cut_choose(uint8_t dtype, const td_gemm_job *job, cut *c) {
       .a_transposed = job->a_transposed, .m = sides[ALONG_M], .n = sides[ALONG_N], .k = sides[ALONG_K]};
   c->packed = prefers_packed(&piece) || !td_blas_takes(job);
   if (c->axis == ALONG_K) c->sum_bytes = round_up((c->pieces - 1) * job->m * job->n * td_dtype_bytes(dtype));
+  c->total_bytes = totals_bytes(dtype, piece.m, piece.n, piece.k);
   if (c->packed) c->block_bytes = td_gemm_packed_bytes(dtype, piece.m, piece.n, piece.k);
-}
-
-void td_gemm_single(uint8_t dtype, const td_gemm_job *job, void *blocks) {
-  if (prefers_packed(job) || !td_blas_takes(job)) td_gemm_packed(dtype, job, blocks);
-  else td_blas_gemm(dtype, job);
-}
-
-int64_t td_gemm_single_bytes(uint8_t dtype, int64_t m, int64_t n, int64_t k) {
-  return round_up(td_gemm_packed_bytes(dtype, m, n, k));
 }
 
 static void run_cut(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char *workspace) {
@@ -308,7 +398,7 @@ static void run_cut(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char *
   cut_choose(dtype, job, &c);
   c.pool = pool;
   c.sums = workspace;
-  c.blocks = workspace + c.sum_bytes;
+  c.room = workspace + c.sum_bytes;
   run_pieces(pool, c.pieces, cut_piece, &c);
   if (c.axis == ALONG_K) add_sums(&c);
 }
@@ -330,7 +420,7 @@ int64_t td_gemm_workspace(uint8_t dtype, const td_gemm_job *job) {
   if (method != CUT) return 0;
   cut c;
   cut_choose(dtype, job, &c);
-  return c.sum_bytes + c.pieces * c.block_bytes;
+  return c.sum_bytes + c.pieces * (c.total_bytes + c.block_bytes);
 }
 
 void td_gemm(td_pool *pool, uint8_t dtype, const td_gemm_job *job, void *workspace) {

@@ -3,7 +3,7 @@
 //  1. A block of B (DEPTH x WIDE) is packed in strips of two vectors, a block of A (TALL x DEPTH) in strips of ROWS.
 //  2. Strips at the edge are filled with zeros, so that a tile always has its full size; what lies outside is not
 //     stored.
-//  3. The first block along k stores into C, later ones add.
+//  3. The first block along k stores into C unless it is to be added to, later ones add.
 #include "engine/device/cpu/gemm_packed.h"
 
 #include <string.h>
@@ -72,7 +72,7 @@ enum { ROWS = 6, DEPTH = 256, TALL = 96, WIDE = 1024, VECTOR_BYTES = 32, ALIGNME
     }                                                                                                              \
   }                                                                                                                \
                                                                                                                    \
-  static void name##_run(const td_gemm_job *job, type *block_a, type *block_b) {                                   \
+  static void name##_run(const td_gemm_job *job, type *block_a, type *block_b, bool add) {                         \
     int64_t a_row = job->a_transposed ? 1 : job->lda, a_step = job->a_transposed ? job->lda : 1;                   \
     int64_t b_row = job->b_transposed ? job->ldb : 1, b_step = job->b_transposed ? 1 : job->ldb;                   \
     const type *a = job->a, *b = job->b;                                                                           \
@@ -85,7 +85,7 @@ enum { ROWS = 6, DEPTH = 256, TALL = 96, WIDE = 1024, VECTOR_BYTES = 32, ALIGNME
         for (int64_t i = 0; i < job->m; i += TALL) {                                                               \
           int64_t tall = MIN(job->m - i, TALL);                                                                    \
           name##_pack(block_a, a + i * a_row + p * a_step, a_row, a_step, tall, depth, ROWS);                      \
-          name##_block(c + i * job->ldc + j, job->ldc, block_a, block_b, tall, wide, depth, p > 0);                \
+          name##_block(c + i * job->ldc + j, job->ldc, block_a, block_b, tall, wide, depth, add || p > 0);         \
         }                                                                                                          \
       }                                                                                                            \
     }                                                                                                              \
@@ -105,8 +105,8 @@ int64_t td_gemm_packed_bytes(uint8_t dtype, int64_t m, int64_t n, int64_t k) {
   return block_bytes(dtype, m, k) + round_up(b_bytes, ALIGNMENT);
 }
 
-void td_gemm_packed(uint8_t dtype, const td_gemm_job *job, void *blocks) {
+void td_gemm_packed(uint8_t dtype, const td_gemm_job *job, void *blocks, bool add) {
   char *block_b = (char *)blocks + block_bytes(dtype, job->m, job->k);
-  if (dtype == TD_FLOAT32) single_run(job, blocks, (float *)block_b);
-  else twofold_run(job, blocks, (double *)block_b);
+  if (dtype == TD_FLOAT32) single_run(job, blocks, (float *)block_b, add);
+  else twofold_run(job, blocks, (double *)block_b, add);
 }
