@@ -141,10 +141,13 @@ static td_value find_in_library(td_interpreter *I, td_str *name) {
 
 // ---- names ----
 
+// A name that the library defines is no op's: random_split is of datasets, the op is random.split.
 td_value td_builtin_find(td_interpreter *I, td_str *name) {
   td_value found = td_module_get(I->builtins, name);
-  if (td_is_nil(found) && I->ops) found = td_dict_get_str(I->ops, name);
-  return td_is_nil(found) ? find_in_library(I, name) : td_ref(found);
+  if (!td_is_nil(found)) return td_ref(found);
+  found = find_in_library(I, name);
+  if (!td_is_nil(found) || !td_is_nil(I->raised) || !I->ops) return found;
+  return td_ref(td_dict_get_str(I->ops, name));
 }
 
 static void add_name(td_interpreter *I, td_list *names, const char *bytes, size_t length) {

@@ -179,7 +179,18 @@ static void copy_padded(char *to, const td_tensor *t, const int64_t *shape, int 
   for (int64_t i = 0; i < t->shape[axis]; i++) copy_padded(to + i * step, t, shape, axis + 1, from + i * t->strides[axis] * bytes);
 }
 
-static bool fill_all(td_interpreter *I, td_tensor *out, td_value fill) {
+static td_value fill_of(const batch *b) { // for the part that path names: one for all, or a nest like the elements
+  td_value fill = b->fill;
+  for (int d = 0; d < b->depth && !td_is_nil(fill); d++) {
+    if (td_is(fill, &td_tuple_type)) fill = b->path[d] < td_as_tuple(fill)->count ? td_as_tuple(fill)->items[b->path[d]] : TD_NIL;
+    else if (td_is(fill, &td_dict_type) && !td_is_nil(b->keys[d])) fill = td_dict_get_str(td_as_dict(fill), td_as_str(b->keys[d]));
+  }
+  return td_is_none(fill) ? td_int(0) : fill;
+}
+
+static bool fill_all(td_interpreter *I, const batch *b, td_tensor *out) {
+  td_value fill = fill_of(b);
+  if (td_is_nil(fill)) return refuse_part(I, b, 0, "has no padding value: padding_values is built otherwise"), false;
   td_tensor *number = td_to_tensor_of(I, fill, out->dtype);
   if (!number) return false;
   int64_t bytes = td_dtype_bytes(out->dtype);
@@ -190,7 +201,7 @@ static bool fill_all(td_interpreter *I, td_tensor *out, td_value fill) {
 
 static bool write_all(td_interpreter *I, const batch *b, td_tensor **tensors, td_tensor *out) {
   int64_t count = b->elements->count, step = count ? out->size / count * td_dtype_bytes(out->dtype) : 0;
-  if (b->pads && !fill_all(I, out, b->fill)) return false;
+  if (b->pads && !fill_all(I, b, out)) return false;
   for (int64_t i = 0; i < count; i++) {
     td_tensor *t = tensors[i];
     if (!b->pads) {

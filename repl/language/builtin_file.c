@@ -46,6 +46,12 @@ static td_value builtin_path_exists(td_interpreter *I, td_value self, td_value *
   return path ? td_bool(td_file_exists(path)) : TD_NIL;
 }
 
+static td_value builtin_path_is_folder(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  const char *path = td_path_argument(I, arguments[0], "path_is_folder");
+  return path ? td_bool(td_file_is_folder(path)) : TD_NIL;
+}
+
 static td_value builtin_make_folder(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
   const char *path = td_path_argument(I, arguments[0], "make_folder");
@@ -130,6 +136,8 @@ static td_value builtin_append_text(td_interpreter *I, td_value self, td_value *
 const td_method td_file_builtins[] = {
     {"path_exists", "(path)", builtin_path_exists,
      "Whether there is a file or a folder of that name.\n>>> path_exists(\"/no/such\")"},
+    {"path_is_folder", "(path)", builtin_path_is_folder,
+     "Whether there is a folder of that name.\n>>> path_is_folder(\"/\")"},
     {"list_folder", "(path, pattern=None)", builtin_list_folder,
      "The names in a folder, sorted; with pattern those that fit it (* any text, ? a character, [a-z] a set).\n"
      "Names that begin with a dot are given only without a pattern, or with one that begins with a dot."},

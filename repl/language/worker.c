@@ -133,12 +133,10 @@ static bool work_once(td_interpreter *I, feed *f) {
   f->pulling = false;
   td_unref(source);
   if (!td_is_nil(element)) return compute(I, f, f->tail++, element), true;
-  f->ended = true;
-  if (!td_is_nil(I->raised)) {
-    int64_t n = f->tail++;
-    put(f, n, td_take_raised(I), true);
-  }
-  return told(f), false;
+  f->ended = td_is_nil(I->raised);
+  if (f->ended) return told(f), false;
+  put(f, f->tail++, td_take_raised(I), true); // the source may have more behind it
+  return true;
 }
 
 static void load_fresh(td_worker *w) { // the registers of a thread that runs nothing yet
