@@ -246,6 +246,20 @@ static td_value builtin_apply_update(td_interpreter *I, td_value self, td_value 
 
 // ---- for the decks ----
 
+static td_value builtin_constrained(td_interpreter *I, td_value self, td_value *a) {
+  (void)self;
+  td_list *found = td_is(a[0], &td_list_type) ? td_list_new(I, 0) : NULL;
+  if (!found) return td_raise(I, TD_CLASS_TYPE_ERROR, "_constrained: needs a list of Variables");
+  for (int64_t i = 0; i < td_as_list(a[0])->count; i++) {
+    td_value v = td_as_list(a[0])->items[i];
+    if (!td_is(v, &td_variable_type) || td_is_none(((td_variable_value *)v.o)->constraint)) continue;
+    if (td_list_append(I, found, v)) continue;
+    td_unref(td_from(found));
+    return TD_NIL;
+  }
+  return td_from(found);
+}
+
 static td_value builtin_gathering(td_interpreter *I, td_value self, td_value *a) {
   (void)self;
   td_gathering_set(I->context, td_truth(I, a[0]) == 1);
@@ -270,6 +284,7 @@ static td_value builtin_near(td_interpreter *I, td_value self, td_value *a) {
 const td_method td_optimizer_builtins[] = {
     {"_gathering", "(on)", builtin_gathering,
      "With True, backward() adds to an old grad without a warning, until a call with False."},
+    {"_constrained", "(variables)", builtin_constrained, "Those of a list of Variables that have a constraint."},
     {"_warn", "(message)", builtin_warn, "A warning that names the line of the user's that runs."},
     {"_near", "(word, names)", builtin_near, "The one of names that word was probably meant to be, or None."},
     {"apply_update",

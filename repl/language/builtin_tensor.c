@@ -56,7 +56,9 @@ static td_value builtin_variable(td_interpreter *I, td_value self, td_value *arg
   td_tensor_unref(t);
   if (!variable) return td_raise_engine(I);
   variable->requires_grad = grad;
-  return td_variable_box(I, variable);
+  td_value box = td_variable_box(I, variable);
+  if (!td_is_nil(box) && given(arguments[5])) td_variable_set_constraint(box, arguments[5]);
+  return box;
 }
 
 // randn(2, 3) and rand(2, 3): *shape is one tuple of ints, or the ints themselves.
@@ -148,7 +150,7 @@ const td_method td_tensor_builtins[] = {
      "A tensor from a number, nested lists, a range or a tensor. Floats make float32, ints int64, bools bool, unless "
      "dtype says otherwise.\n"
      ">>> tensor([[1., 2.], [3., 4.]])"},
-    {"Variable", "(value, dtype=None, name=None, trainable=True, requires_grad=None)", builtin_variable,
+    {"Variable", "(value, dtype=None, name=None, trainable=True, requires_grad=None, constraint=None)", builtin_variable,
      "State that can be assigned: a named tensor of fixed shape and dtype, watched by tapes when it is read.\n>>> "
      "Variable([1., 2.], name=\"w\")"},
     {"randn", "(*shape)", builtin_randn,

@@ -5,7 +5,11 @@
 #include "repl/language/interpreter.h"
 
 typedef struct td_tensor_value { td_object object; td_tensor *tensor; } td_tensor_value;
-typedef struct td_variable_value { td_object object; td_variable *variable; } td_variable_value;
+typedef struct td_variable_value {
+  td_object object;
+  td_variable *variable;
+  td_value constraint; // what an optimizer calls on the value after each step; NONE: nothing
+} td_variable_value;
 typedef struct td_dtype_value { td_object object; uint8_t dtype; } td_dtype_value;
 typedef struct td_tape_value {
   td_object object;
@@ -27,6 +31,7 @@ extern const td_type td_tensor_type, td_variable_type, td_dtype_type, td_tape_ty
 
 // A value for a tensor; takes over the reference. NULL: the engine's error is raised and NIL returned.
 td_value td_tensor_box(td_interpreter *, td_tensor *tensor);
+void td_variable_set_constraint(td_value variable, td_value constraint); // NONE: none
 td_value td_variable_box(td_interpreter *, td_variable *variable);    // one value for one Variable; takes over the reference
 static inline td_tensor *td_unbox_tensor(td_value v) { return ((td_tensor_value *)v.o)->tensor; } // borrowed
 static inline td_variable *td_unbox_variable(td_value v) { return ((td_variable_value *)v.o)->variable; }

@@ -390,6 +390,7 @@ static td_value variable_attribute(td_interpreter *I, td_value v, td_str *name) 
   const td_variable *variable = td_unbox_variable(v);
   if (strcmp(name->data, "name") == 0) return td_from(td_str_from(I, variable->name));
   if (strcmp(name->data, "trainable") == 0) return td_bool(variable->trainable);
+  if (strcmp(name->data, "constraint") == 0) return td_ref(((td_variable_value *)v.o)->constraint);
   return td_tensor_attribute(I, v, name);
 }
 
@@ -403,6 +404,13 @@ static bool variable_set_grad(td_interpreter *I, td_variable *variable, td_value
   return true;
 }
 
+void td_variable_set_constraint(td_value v, td_value constraint) {
+  td_variable_value *box = (td_variable_value *)v.o;
+  td_value before = box->constraint;
+  box->constraint = td_ref(constraint);
+  td_unref(before);
+}
+
 static bool variable_set_attribute(td_interpreter *I, td_value v, td_str *name, td_value value) {
   td_variable *variable = td_unbox_variable(v);
   bool trainable = strcmp(name->data, "trainable") == 0;
@@ -414,8 +422,12 @@ static bool variable_set_attribute(td_interpreter *I, td_value v, td_str *name, 
     return true;
   }
   if (!td_is_nil(value) && strcmp(name->data, "grad") == 0) return variable_set_grad(I, variable, value);
+  if (!td_is_nil(value) && strcmp(name->data, "constraint") == 0) {
+    td_variable_set_constraint(v, value);
+    return true;
+  }
   td_raise(I, TD_CLASS_ATTRIBUTE_ERROR, "a Variable's '%s' can't be set", name->data);
-  td_raise_hint(I, "v.assign(value) sets the value; trainable, requires_grad and grad are attributes");
+  td_raise_hint(I, "v.assign(value) sets the value; trainable, requires_grad, grad and constraint are attributes");
   return false;
 }
 
@@ -439,6 +451,7 @@ static void variable_release(td_object *object) {
   td_variable *variable = ((td_variable_value *)object)->variable;
   variable->box = NULL;
   td_variable_unref(variable);
+  td_unref(((td_variable_value *)object)->constraint);
 }
 
 td_value td_variable_box(td_interpreter *I, td_variable *variable) {
@@ -454,6 +467,7 @@ td_value td_variable_box(td_interpreter *I, td_variable *variable) {
     return TD_NIL;
   }
   value->variable = variable;
+  value->constraint = TD_NONE;
   variable->box = value;
   return td_from(value);
 }
@@ -483,5 +497,6 @@ const td_type td_variable_type = {
     .methods = td_variable_methods,
     .doc = "A Variable: the state of a model. It holds a tensor of fixed shape and dtype; assign, assign_add and "
            "assign_sub change it.\n"
+           "constraint: a function that every optimizer calls on its value after each step, for the value to go on with.\n"
            "Inside a GradientTape every trainable Variable that is read is watched.",
 };
