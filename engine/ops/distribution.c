@@ -184,7 +184,7 @@ static int truncated_kernel(const td_call *call) {
 static const td_op random_truncated_normal = {
     .name = "random_truncated_normal",
     .module = "random",
-    .params = {TD_KEY_PARAM, TD_SHAPE_PARAM, TD_FLOAT_PARAM("mean", 0), TD_FLOAT_PARAM("std", 1),
+    .params = {TD_KEY_PARAM, TD_SHAPE_PARAM, TD_MEAN_PARAM, TD_STD_PARAM,
                TD_FLOAT_PARAM("low", -2), TD_FLOAT_PARAM("high", 2), TD_DTYPE_PARAM(TD_FLOAT32)},
     .kind = TD_KIND_RANDOM,
     .infer = truncated_infer,

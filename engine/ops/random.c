@@ -74,14 +74,15 @@ static int normal_infer(td_infer *infer) {
 static const td_op random_normal = {
     .name = "random_normal",
     .module = "random",
-    .params = {TD_KEY_PARAM, TD_SHAPE_PARAM, TD_FLOAT_PARAM("mean", 0), TD_FLOAT_PARAM("std", 1),
+    .params = {TD_KEY_PARAM, TD_SHAPE_PARAM, TD_MEAN_PARAM, TD_STD_PARAM,
                TD_DTYPE_PARAM(TD_FLOAT32)},
     .kind = TD_KIND_RANDOM,
     .infer = normal_infer,
     .kernel = normal_kernel,
     .no_gradient = td_drawn,
     .doc = "Normally distributed numbers: a tensor of that shape, normal(mean, std) one of them, and NumPy's order, "
-           "normal(mean, std, shape), is known by a shape in brackets.\nThe same seed gives the same numbers, whatever "
+           "normal(mean, std, shape), is known by a shape in brackets, or an int after two numbers: normal(0, 1, 5).\n"
+           "The same seed gives the same numbers, whatever "
            "the size and the number of threads.",
     .example = "random_normal((2, 3)).shape  # (2, 3)",
     .source = "Philox 4x32-10 (Salmon et al., 2011); Box and Muller (1958)",
@@ -136,14 +137,18 @@ static int uniform_infer(td_infer *infer) {
 static const td_op random_uniform = {
     .name = "random_uniform",
     .module = "random",
-    .params = {TD_KEY_PARAM, TD_SHAPE_PARAM, TD_FLOAT_PARAM("low", 0), TD_FLOAT_PARAM("high", 1),
+    .params = {TD_KEY_PARAM, TD_SHAPE_PARAM,
+               {.name = "low", .alias = TD_ALIAS("minval"), .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(0)},
+               {.name = "high", .alias = TD_ALIAS("maxval"), .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(1)},
                TD_DTYPE_PARAM(TD_FLOAT32)},
     .kind = TD_KIND_RANDOM,
     .infer = uniform_infer,
     .kernel = uniform_kernel,
     .no_gradient = td_drawn,
     .doc = "Numbers spread evenly over [low, high): a tensor of that shape, uniform(low, high) one of them, and NumPy's "
-           "order, uniform(low, high, shape), is known by a shape in brackets.\nThe same seed gives the same numbers, "
+           "order, uniform(low, high, shape), is known by a shape in brackets, or an int after two numbers: "
+           "uniform(0, 1, 5).\n"
+           "The same seed gives the same numbers, "
            "whatever the size and the number of threads.",
     .example = "random_uniform(4, 2., 3.).shape  # (4,)",
     .source = "Philox 4x32-10 (Salmon et al., 2011)",
@@ -165,11 +170,14 @@ static void integers(void *argument, int64_t first, int64_t last) {
   }
 }
 
+static int64_t integer_low(const td_arg *args) { return args[1].given ? args[0].i : 0; }
+static int64_t integer_high(const td_arg *args) { return args[args[1].given ? 1 : 0].i; }
+
 static int randint_infer(td_infer *infer) {
-  const td_arg *low = &infer->args[0], *high = &infer->args[1], *shape = &infer->args[2];
-  if (high->i <= low->i) {
-    int code =
-        td_infer_fail(infer, TD_ERROR_VALUE, "no integer is in [%lld, %lld)", (long long)low->i, (long long)high->i);
+  const td_arg *shape = &infer->args[2];
+  int64_t low = integer_low(infer->args), high = integer_high(infer->args);
+  if (high <= low) {
+    int code = td_infer_fail(infer, TD_ERROR_VALUE, "no integer is in [%lld, %lld)", (long long)low, (long long)high);
     td_error_hint(infer->context, "the order is (low, high, shape)");
     return code;
   }
@@ -178,7 +186,8 @@ static int randint_infer(td_infer *infer) {
 
 static int randint_kernel(const td_call *call) {
   const td_view *out = &call->out[0];
-  td_draw d = {.out = *out, .low = call->args[0].i, .range = (uint64_t)call->args[1].i - (uint64_t)call->args[0].i};
+  int64_t low = integer_low(call->args);
+  td_draw d = {.out = *out, .low = low, .range = (uint64_t)integer_high(call->args) - (uint64_t)low};
   td_draw_run(call, &d, out->size, 2, COST, integers);
   return TD_OK;
 }
@@ -187,14 +196,15 @@ static const td_op random_randint = {
     .name = "random_randint",
     .module = "random",
     .params = {TD_KEY_PARAM,
-               {.name = "low", .kind = TD_PARAM_INT, .required = true},
-               {.name = "high", .kind = TD_PARAM_INT, .required = true},
+               {.name = "low", .alias = TD_ALIAS("minval"), .kind = TD_PARAM_INT, .required = true},
+               {.name = "high", .alias = TD_ALIAS("maxval"), .kind = TD_PARAM_INT},
                TD_SHAPE_PARAM},
     .kind = TD_KIND_RANDOM,
     .infer = randint_infer,
     .kernel = randint_kernel,
     .no_gradient = td_drawn,
-    .doc = "Integers spread evenly over low to high - 1, as int64; without a shape, one of them.",
+    .doc = "Integers spread evenly over low to high - 1, or over 0 to low - 1 when there is no high, as int64; without "
+           "a shape, one of them. A shape in brackets may stand anywhere: randint(10, (2, 3)).",
     .example = "random_randint(3, 4, 2).tolist()  # [3, 3]",
     .samples = TD_SAMPLES{{"", "low=-3, high=5, shape=(2, 3)", 0, 1, NULL},
                           {"", "low=0, high=2, shape=()", 0, 1, NULL},

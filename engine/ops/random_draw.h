@@ -12,6 +12,10 @@
   { .name = "shape", .alias = TD_ALIAS("size"), .kind = TD_PARAM_SHAPE } /* none: one number */
 #define TD_FLOAT_PARAM(text, standard) \
   { .name = text, .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(standard) }
+#define TD_MEAN_PARAM \
+  { .name = "mean", .alias = TD_ALIAS("loc"), .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(0) }
+#define TD_STD_PARAM \
+  { .name = "std", .alias = TD_ALIAS("scale", "stddev"), .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(1) }
 #define TD_DTYPE_PARAM(standard) \
   { .name = "dtype", .kind = TD_PARAM_DTYPE, .fallback = TD_INT_DEFAULT(standard) }
 #define TD_KEY_PARAM /* the last tensor of its row */ \

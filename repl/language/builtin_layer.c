@@ -73,6 +73,7 @@ typedef struct walk {
   td_class *class;                                      // what counts beside Variables
   bool (*part)(struct walk *, const char *, td_value);  // told of each; false: exception
   bool paths;                                           // part wants to know where
+  bool frozen;                                          // those that training may change, also what is frozen now
   td_list *found;
   td_dict *seen;                                        // addresses
 } walk;
@@ -154,7 +155,7 @@ static td_value held_parts(td_interpreter *I, td_value self, td_value *arguments
   return walk_begin(&w, "held_parts", arguments) ? walk_end(&w, walk_attributes(&w, arguments[0])) : TD_NIL;
 }
 
-// ---- Variables that training changes ----
+// ---- Variables that training changes, or may change ----
 
 static int seen_before(walk *w, td_value part) { // -1: exception
   td_value key = td_int((int64_t)(intptr_t)part.o), value;
@@ -174,13 +175,15 @@ static bool gather(walk *w, const char *path, td_value part) {
   (void)path;
   int seen = seen_before(w, part);
   if (seen) return seen > 0;
-  if (td_is(part, &td_variable_type))
-    return !td_unbox_variable(part)->trainable || td_list_append(w->interpreter, w->found, part);
+  if (td_is(part, &td_variable_type)) {
+    bool counts = w->frozen ? ((td_variable_value *)part.o)->parameter : td_unbox_variable(part)->trainable;
+    return !counts || td_list_append(w->interpreter, w->found, part);
+  }
   td_value record = attribute_of(w->interpreter, part, "_layer");
   if (td_is_nil(record)) return td_is_nil(w->interpreter->raised);
   td_value trained = attribute_of(w->interpreter, record, "trainable"), weights = attribute_of(w->interpreter, record, "weights");
   bool done = td_is_nil(w->interpreter->raised);
-  if (done && td_truth(w->interpreter, trained) > 0)
+  if (done && (w->frozen || td_truth(w->interpreter, trained) > 0))
     done = walk_attributes(w, part) && (td_is_nil(weights) || walk_value(w, "", weights));
   td_unref(trained);
   td_unref(weights);
@@ -190,7 +193,7 @@ static bool gather(walk *w, const char *path, td_value part) {
 
 static td_value gather_variables(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  walk w = {.interpreter = I, .part = gather};
+  walk w = {.interpreter = I, .part = gather, .frozen = td_truth(I, arguments[2]) == 1};
   if (!walk_begin(&w, "gather_variables", arguments)) return TD_NIL;
   w.seen = td_dict_new(I);
   return walk_end(&w, w.seen && gather(&w, "", arguments[0]));
@@ -209,9 +212,10 @@ static td_value session_value(td_interpreter *I, td_value self, td_value *argume
 }
 
 const td_method td_layer_builtins[] = {
-    {"gather_variables", "(layer, cls, /)", gather_variables,
+    {"gather_variables", "(layer, cls, /, frozen=False)", gather_variables,
      "The trainable Variables of a layer and of the layers (instances of cls) inside it, each once; frozen layers are "
-     "left out."},
+     "left out.\n"
+     "frozen=True: all that were made trainable, also what is frozen now."},
     {"session_value", "(name, /)", session_value,
      "What a name means at the prompt: the session's variable, or else the builtin or library name; None if nothing does."},
     {"held_parts", "(object, cls, /)", held_parts,

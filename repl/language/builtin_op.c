@@ -117,6 +117,16 @@ static int axis_row(const binding *b, int position, const td_value *values, int 
   return row < row_count(b) && td_is_nil(b->given[row]) ? row : 0;
 }
 
+// PyTorch's randint(10, (2, 3)), Keras's randint((2, 3), 0, 10): a shape in brackets where an int is due. Its row; 0:
+// none.
+static int shape_row(const binding *b, int position, const td_value *values) {
+  bool brackets = td_is(values[0], &td_tuple_type) || td_is(values[0], &td_list_type);
+  if (!brackets || position >= row_count(b) || b->op->params[position].kind != TD_PARAM_INT) return 0;
+  int row = position;
+  while (row < row_count(b) && b->op->params[row].kind != TD_PARAM_SHAPE) row++;
+  return row < row_count(b) && td_is_nil(b->given[row]) ? row : 0;
+}
+
 // A text where tensors are due belongs to the op's text: einsum("ij,jk", a, b). Its row; 0: none.
 static int text_row(const binding *b, int position, const td_value *values) {
   if (position >= b->tensor_params || !is_list(&b->op->params[position]) || !td_is(values[0], &td_str_type)) return 0;
@@ -125,15 +135,24 @@ static int text_row(const binding *b, int position, const td_value *values) {
   return row < row_count(b) && td_is_nil(b->given[row]) ? row : 0;
 }
 
+// Three numbers of a draw, the last an int: NumPy's (low, high, size) and (mean, std, size), unless the first can only
+// be the shape, as in uniform(5, 0, 1) and normal(5, 0, 1).
+static bool size_is_last(const td_param *shape, const td_value *values) {
+  if (values[2].tag != TD_TAG_INT || values[0].tag != TD_TAG_INT) return values[2].tag == TD_TAG_INT;
+  double second = values[1].tag == TD_TAG_DOUBLE ? values[1].f : (double)values[1].i;
+  return strcmp(shape[2].name, "std") == 0 ? second > 0 : (double)values[0].i <= second;
+}
+
 // NumPy's order of draws, uniform(low, high) and normal(mean, std, (2, 3)): two numbers where a shape and they are due,
-// then nothing or a shape in brackets. How many values from here on are placed so; 0: none.
+// then nothing or a shape. How many values from here on are placed so; 0: none.
 static int numbers_first(const binding *b, int row, const td_value *values, int count) {
   const td_param *shape = &b->op->params[row];
   if (row + 2 >= row_count(b) || shape->kind != TD_PARAM_SHAPE || count < 2) return 0;
   bool numbers = shape[1].kind == TD_PARAM_FLOAT && shape[2].kind == TD_PARAM_FLOAT && td_is_number(values[0]) &&
                  td_is_number(values[1]);
   if (!numbers || count == 2) return numbers ? 2 : 0;
-  return td_is(values[2], &td_tuple_type) || td_is(values[2], &td_list_type) ? 3 : 0;
+  bool brackets = td_is(values[2], &td_tuple_type) || td_is(values[2], &td_list_type);
+  return brackets || size_is_last(shape, values) ? 3 : 0;
 }
 
 // ---- NumPy's other form: einsum(a, [0, 1], b, [1, 2], [0, 2]), numbers of axes after each tensor ----
@@ -193,6 +212,7 @@ static bool place_arguments(td_interpreter *I, binding *b, td_value self, const 
   for (; first < arguments->count; first++, row++) {
     while (row < row_count(b) && b->op->params[row].keyword) row++;
     int moved = text_row(b, row, arguments->values + first);
+    if (!moved) moved = shape_row(b, row, arguments->values + first);
     if (!moved) moved = axis_row(b, row, arguments->values + first, arguments->count - first);
     if (moved) {
       b->given[moved] = arguments->values[first];

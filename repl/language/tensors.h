@@ -9,6 +9,7 @@ typedef struct td_variable_value {
   td_object object;
   td_variable *variable;
   td_value constraint; // what an optimizer calls on the value after each step; NONE: nothing
+  bool parameter;      // made trainable: one that training may change, also while it is frozen
 } td_variable_value;
 typedef struct td_dtype_value { td_object object; uint8_t dtype; } td_dtype_value;
 typedef struct td_tape_value {

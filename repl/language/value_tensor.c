@@ -468,6 +468,7 @@ td_value td_variable_box(td_interpreter *I, td_variable *variable) {
   }
   value->variable = variable;
   value->constraint = TD_NONE;
+  value->parameter = variable->trainable;
   variable->box = value;
   return td_from(value);
 }
