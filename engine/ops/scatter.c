@@ -344,24 +344,32 @@ static void set_vjp(td_rule *rule, const written *w) { // numbers of the writes,
   rule->din[2] = td_where(s, td_equal(s, back(w, last), numbers), back(w, w->c), zero);
 }
 
-// Nothing is divided by 0: of the factors of an element its zeros are counted, and the others multiplied.
+// The product of a target's other factors, for each of its factors; zeros: those that are 0, counted. Nothing is divided
+// by 0: a zero factor enters by itself, as what is left when it is the only other one, so that derivatives of the
+// product of the others are right too.
+static td_tensor *other_factors(td_scope *s, td_tensor *factor, td_tensor *product, td_tensor *zeros, td_tensor *sum) {
+  td_tensor *zero = td_scope_number(s, 0, product), *one = td_scope_number(s, 1, product);
+  td_tensor *is_zero = td_equal(s, factor, zero), *is_one = td_equal(s, zeros, one);
+  td_tensor *with_zero = td_multiply(s, product, sum), *two = td_scope_number(s, 2, product);
+  td_tensor *beside = td_where(s, td_equal(s, zeros, zero), product, td_where(s, is_one, with_zero, zero));
+  td_tensor *other_zero = td_multiply(s, product, td_subtract(s, sum, factor));
+  td_tensor *of_zero = td_where(s, is_one, product, td_where(s, td_equal(s, zeros, two), other_zero, zero));
+  return td_where(s, is_zero, of_zero, td_divide(s, beside, td_where(s, is_zero, one, factor)));
+}
+
+// product: of the factors that aren't 0; sum: of those that are, which is 0 but has a derivative.
 static void multiply_vjp(td_rule *rule, const written *w) {
   td_scope *s = w->s;
   td_tensor *zero = td_scope_number(s, 0, w->c), *one = td_scope_number(s, 1, w->c);
   td_tensor *source_is_zero = td_equal(s, w->source, zero), *x_is_zero = td_equal(s, w->x, zero);
   td_tensor *factors = td_where(s, source_is_zero, one, w->source);
-  td_tensor *others = scatter_with(s, td_where(s, x_is_zero, one, w->x), w->index, factors, w->axis, 2);
+  td_tensor *product = scatter_with(s, td_where(s, x_is_zero, one, w->x), w->index, factors, w->axis, 2);
   td_tensor *zeros = td_add(s, as_float(s, x_is_zero, w->c), added(w, as_float(s, source_is_zero, w->c)));
-  td_tensor *none = td_where(s, td_equal(s, zeros, zero), others, zero); // the product where no factor is 0
-  td_tensor *single = td_where(s, td_equal(s, zeros, one), others, zero); // the others' where one is
-  if (rule->needs[0]) {
-    td_tensor *rest = td_where(s, x_is_zero, single, td_divide(s, none, td_where(s, x_is_zero, one, w->x)));
-    rule->din[0] = td_chain(s, w->c, rest);
-  }
-  if (rule->needs[2]) {
-    td_tensor *rest = td_where(s, source_is_zero, back(w, single), td_divide(s, back(w, none), factors));
-    rule->din[2] = td_chain(s, back(w, w->c), rest);
-  }
+  td_tensor *sum = td_add(s, td_where(s, x_is_zero, w->x, zero), added(w, td_where(s, source_is_zero, w->source, zero)));
+  if (rule->needs[0]) rule->din[0] = td_chain(s, w->c, other_factors(s, w->x, product, zeros, sum));
+  if (rule->needs[2])
+    rule->din[2] = td_chain(s, back(w, w->c),
+                            other_factors(s, w->source, back(w, product), back(w, zeros), back(w, sum)));
 }
 
 static void extreme_vjp(td_rule *rule, const written *w) { // those that are the largest share alike
