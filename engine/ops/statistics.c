@@ -195,14 +195,15 @@ static td_tensor *expanded(td_rule *rule, td_tensor *t) {
   return td_reduction_expand(rule, t, &rule->args[0], rule->args[1].i);
 }
 
-static td_tensor *centred(td_rule *rule) { // x - mean(x)
-  td_scope *s = &rule->scope;
-  return td_subtract(s, rule->in[0], td_mean(s, rule->in[0], &rule->args[0], true));
-}
-
 static double freedom(const td_rule *rule) {
   double rest = (double)(td_reduction_count(&rule->in_meta[0], &rule->args[0]) - rule->args[2].i);
   return rest > 0 ? rest : 0;
+}
+
+static td_tensor *centred(td_rule *rule) { // x - mean(x); NaN where no freedom is left, so that all derivatives are
+  td_scope *s = &rule->scope;
+  if (freedom(rule) == 0) return td_scope_filled(s, (double)NAN, &rule->in_meta[0]);
+  return td_subtract(s, rule->in[0], td_mean(s, rule->in[0], &rule->args[0], true));
 }
 
 static td_tensor *var_gradient(td_rule *rule, td_tensor *c) { // c: of the variance
@@ -271,7 +272,8 @@ static td_tensor *numbers_gradient(td_rule *rule, td_tensor *c) {
   td_tensor *x = td_where(s, n.mask, rule->in[0], n.zero);
   td_tensor *mean = td_divide(s, td_sum(s, x, &rule->args[0], true), n.count);
   td_tensor *rest = td_subtract(s, n.count, td_scope_number(s, (double)rule->args[2].i, x));
-  td_tensor *slope = td_divide(s, td_subtract(s, x, mean), td_maximum(s, rest, n.zero));
+  rest = td_where(s, td_greater(s, rest, n.zero), rest, td_scope_number(s, (double)NAN, x));
+  td_tensor *slope = td_divide(s, td_subtract(s, x, mean), rest);
   return td_where(s, n.mask, td_multiply(s, expanded(rule, c), slope), n.zero);
 }
 
@@ -415,7 +417,7 @@ static const td_sample total_samples[] = {
 SPREAD_ROW(var, TD_ALIAS("reduce_variance"), td_reduction_infer_floating, .saves = TD_SAVES_IN0,
            .doc = "Mean squared distance from the mean: the sum of squares divided by n - ddof.\n" DDOF_WORDS
                   " Where n - ddof is not above 0 it is infinite or NaN, with a warning.\n"
-                  "Gradient: 2 c (x - mean(x)) / (n - ddof).",
+                  "Gradient: 2 c (x - mean(x)) / (n - ddof), and NaN where n - ddof is not above 0.",
            .example = "var(tensor([1., 2., 3., 4.])).item()  # 1.25")
 
 SPREAD_ROW(std, TD_ALIAS("reduce_std"), td_reduction_infer_floating, .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,
