@@ -32,25 +32,27 @@ static td_tensor *plus(td_scope *s, td_tensor *x, double term) { return td_add(s
 
 // ---- sigmoid and its kin ----
 
-// The cotangent x through the sigmoid's slope, by the result y = sigmoid, in one pass.
-TD_MAP2(TD_EACH_FLOAT, sigmoid_gradient, FLOATING, T, x == 0 ? 0 : x * (y * (1 - y)))
+// The cotangent x through the sigmoid's slope at y, in one pass. It is computed from sigmoid's argument: the result has
+// lost its digits where it is near 1.
+TD_MAP2(TD_EACH_FLOAT, sigmoid_gradient, FLOATING, T, x == 0 ? 0 : x * SIGMOID_SLOPE(y))
 TD_KERNEL(sigmoid_gradient)
 
-static td_tensor *sigmoid_gradient(td_scope *s, td_tensor *cotangent, td_tensor *result);
+static td_tensor *sigmoid_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x);
 
+// The slope's own derivative is -tanh(x / 2) times it.
 static int sigmoid_gradient_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  td_tensor *c = rule->cotangent[0], *result = rule->in[1];
-  if (rule->needs[0]) rule->din[0] = sigmoid_gradient(s, c, result);
+  td_tensor *c = rule->cotangent[0], *x = rule->in[1];
+  if (rule->needs[0]) rule->din[0] = sigmoid_gradient(s, c, x);
   if (!rule->needs[1]) return TD_OK;
-  td_tensor *bend = td_subtract(s, td_scope_number(s, 1, result), td_add(s, result, result));
-  rule->din[1] = td_chain(s, c, td_chain(s, rule->in[0], bend));
+  rule->din[1] = td_negative(s, td_chain(s, sigmoid_gradient(s, td_chain(s, c, rule->in[0]), x),
+                                         td_tanh(s, times(s, x, 0.5))));
   return TD_OK;
 }
 
 static const td_op sigmoid_gradient_op = {
   .name = "sigmoid_gradient",
-  .params = { TD_TENSOR_PARAM("cotangent"), TD_TENSOR_PARAM("result") },
+  .params = { TD_TENSOR_PARAM("cotangent"), TD_X },
   .kind = TD_KIND_ELEMENTWISE,
   .flags = TD_HIDDEN,
   .infer = td_map_floating,
@@ -58,20 +60,20 @@ static const td_op sigmoid_gradient_op = {
   .expression = sigmoid_gradient_text,
   .vjp = sigmoid_gradient_vjp,
   .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
-  .doc = "A cotangent times result * (1 - result): 0 where the cotangent is exactly 0.\n"
-         "Gradient: that of the product.",
+  .doc = "A cotangent times the derivative of sigmoid at x: 0 where the cotangent is exactly 0.\n"
+         "Gradient: that of the product; the derivative's own is -tanh(x / 2) times it.",
   .samples = gradient_samples,
 };
 
-static td_tensor *sigmoid_gradient(td_scope *s, td_tensor *cotangent, td_tensor *result) {
-  return td_scope_apply(s, &sigmoid_gradient_op, NULL, 2, cotangent, result);
+static td_tensor *sigmoid_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x) {
+  return td_scope_apply(s, &sigmoid_gradient_op, NULL, 2, cotangent, x);
 }
 
 TD_MAP1(TD_EACH_FLOAT, sigmoid, FLOATING, T, SIGMOID(x))
 TD_KERNEL(sigmoid)
 
 static int sigmoid_vjp(td_rule *rule) {
-  rule->din[0] = sigmoid_gradient(&rule->scope, rule->cotangent[0], rule->out[0]);
+  rule->din[0] = sigmoid_gradient(&rule->scope, rule->cotangent[0], rule->in[0]);
   return TD_OK;
 }
 
@@ -85,9 +87,9 @@ static const td_op sigmoid_op = {
   .kernel = sigmoid_kernel,
   .expression = sigmoid_text,
   .vjp = sigmoid_vjp,
-  .saves = TD_SAVES_OUTPUT,
+  .saves = TD_SAVES_IN0,
   .doc = "The logistic function 1 / (1 + exp(-x)).\n"
-         "Gradient: cotangent * y * (1 - y), y the result.",
+         "Gradient: cotangent * y * (1 - y), y the result, from x: exact also where y is 1.",
   .example = "sigmoid(tensor([0., inf])).tolist()  # [0.5, 1.0]",
   .samples = any_samples,
 };
@@ -226,12 +228,12 @@ static const td_op tanhshrink_op = {
 TD_MAP1(TD_EACH_FLOAT, silu_slope, FLOATING, T, SILU_SLOPE(x))
 TD_KERNEL(silu_slope)
 
+// s' (2 - x tanh(x / 2)) with s' the sigmoid's slope
 static int silu_slope_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  td_tensor *x = rule->in[0], *y = td_sigmoid(s, x), *steep = sigmoid_gradient(s, y, y); // y**2 (1 - y)
-  td_tensor *slope = td_subtract(s, y, td_square(s, y));
-  td_tensor *bend = td_multiply(s, x, td_subtract(s, slope, td_add(s, steep, steep)));
-  rule->din[0] = td_chain(s, rule->cotangent[0], td_add(s, td_add(s, slope, slope), bend));
+  td_tensor *x = rule->in[0], *bend = td_multiply(s, x, td_tanh(s, times(s, x, 0.5)));
+  bend = td_subtract(s, td_scope_number(s, 2, x), bend);
+  rule->din[0] = td_chain(s, sigmoid_gradient(s, rule->cotangent[0], x), bend);
   return TD_OK;
 }
 
@@ -246,7 +248,7 @@ static const td_op silu_slope_op = {
   .vjp = silu_slope_vjp,
   .saves = TD_SAVES_IN0,
   .doc = "The derivative of silu, y + x * y * (1 - y) with y = sigmoid(x).\n"
-         "Gradient: cotangent * y * (1 - y) * (2 + x * (1 - 2 * y)).",
+         "Gradient: cotangent * y * (1 - y) * (2 - x * tanh(x / 2)).",
   .samples = any_samples,
 };
 
@@ -279,14 +281,14 @@ static const td_op silu_op = {
 TD_MAP1(TD_EACH_FLOAT, mish_slope, FLOATING, T, MISH_SLOPE(x))
 TD_KERNEL(mish_slope)
 
-// With t = tanh(softplus(x)), y = sigmoid(x): t' = (1 - t^2) y, t'' = t' (1 - y - 2 t y); the slope's is 2 t' + x t''.
+// With t = tanh(v), v = softplus(x), y = sigmoid(x): t' = tanh'(v) y, t'' = t' (1 - y - 2 t y); the slope's is
+// 2 t' + x t''. tanh'(v) is 4 sigmoid'(2 v).
 static int mish_slope_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  td_tensor *x = rule->in[0], *y = td_sigmoid(s, x), *one = td_scope_number(s, 1, x);
-  td_tensor *t = td_tanh(s, softplus(s, x)), *steep = td_multiply(s, td_subtract(s, one, td_square(s, t)), y);
-  td_tensor *bend = td_subtract(s, td_subtract(s, one, y), times(s, td_multiply(s, t, y), 2));
-  bend = td_multiply(s, steep, plus(s, td_multiply(s, x, bend), 2));
-  rule->din[0] = td_chain(s, rule->cotangent[0], bend);
+  td_tensor *x = rule->in[0], *y = td_sigmoid(s, x), *v = softplus(s, x), *t = td_tanh(s, v);
+  td_tensor *steep = times(s, sigmoid_gradient(s, td_chain(s, rule->cotangent[0], y), times(s, v, 2)), 4);
+  td_tensor *bend = td_subtract(s, td_sigmoid(s, td_negative(s, x)), times(s, td_multiply(s, t, y), 2));
+  rule->din[0] = td_chain(s, steep, plus(s, td_multiply(s, x, bend), 2));
   return TD_OK;
 }
 
@@ -357,21 +359,19 @@ static td_tensor *gelu_bend(td_scope *s, td_tensor *x) {
   return td_multiply(s, density, td_subtract(s, td_scope_number(s, 2, x), square));
 }
 
-// 2 y' u' + x (y'' u'^2 + y' u'') with y = sigmoid(u), y' = y - y^2, y'' = y' - 2 y y'
-static td_tensor *gelu_tanh_bend(td_scope *s, td_tensor *x) {
+// With u = 2 sqrt(2 / pi) (x + 0.044715 x^3) and y' the sigmoid's slope there: y' (2 u' + x (u'' - tanh(u / 2) u'^2))
+static td_tensor *gelu_tanh_bent(td_scope *s, td_tensor *cotangent, td_tensor *x) {
   td_tensor *square = td_square(s, x);
+  td_tensor *u = td_multiply(s, x, plus(s, times(s, square, TD_GELU_3), TD_GELU_1));
   td_tensor *u1 = plus(s, times(s, square, 3 * TD_GELU_3), TD_GELU_1), *u2 = times(s, x, 6 * TD_GELU_3);
-  td_tensor *y = td_sigmoid(s, td_multiply(s, x, plus(s, times(s, square, TD_GELU_3), TD_GELU_1)));
-  td_tensor *y1 = td_subtract(s, y, td_square(s, y));
-  td_tensor *y2 = td_subtract(s, y1, times(s, td_multiply(s, y, y1), 2));
-  td_tensor *inner = td_add(s, td_multiply(s, y2, td_square(s, u1)), td_multiply(s, y1, u2));
-  return td_add(s, times(s, td_multiply(s, y1, u1), 2), td_multiply(s, x, inner));
+  td_tensor *inner = td_subtract(s, u2, td_multiply(s, td_tanh(s, times(s, u, 0.5)), td_square(s, u1)));
+  return td_chain(s, sigmoid_gradient(s, cotangent, u), td_add(s, times(s, u1, 2), td_multiply(s, x, inner)));
 }
 
 static int gelu_slope_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  td_tensor *x = rule->in[0], *bend = rule->args[0].i ? gelu_tanh_bend(s, x) : gelu_bend(s, x);
-  rule->din[0] = td_chain(s, rule->cotangent[0], bend);
+  td_tensor *x = rule->in[0], *c = rule->cotangent[0];
+  rule->din[0] = rule->args[0].i ? gelu_tanh_bent(s, c, x) : td_chain(s, c, gelu_bend(s, x));
   return TD_OK;
 }
 
@@ -464,8 +464,7 @@ static int glu_vjp(td_rule *rule) {
     start[axis] = i * rule->out_meta[0].shape[axis];
     parts[i] = td_slice_view(s, x, start, step, rule->out_meta[0].shape);
   }
-  td_tensor *gate = td_sigmoid(s, parts[1]);
-  td_tensor *bent = sigmoid_gradient(s, td_chain(s, c, parts[0]), gate);
+  td_tensor *gate = td_sigmoid(s, parts[1]), *bent = sigmoid_gradient(s, td_chain(s, c, parts[0]), parts[1]);
   rule->din[0] = td_concat(s, td_chain(s, c, gate), bent, axis);
   return TD_OK;
 }

@@ -340,7 +340,8 @@ static void slopes_of(const task *t, const block *b, char *p, char *d) { // p: s
 // Queries pass by a block of keys: adds to dq of the part, fills dk and dv of the keys. sums: room for those of dk and
 // dv, then for blocks.
 static void adjoint_keys(const task *t, block *b, double *dq, double *sums) {
-  int64_t bytes = td_dtype_bytes(t->dtype), tile = query_rows(t) * key_rows(t) * bytes, first = b->head * t->keys + b->key;
+  int64_t bytes = td_dtype_bytes(t->dtype), tile = query_rows(t) * key_rows(t) * bytes;
+  int64_t first = b->head * t->keys + b->key;
   double *dk = sums, *dv = dk + b->keys * t->size;
   char *p = (char *)(sums + key_rows(t) * (t->size + t->values)), *d = p + tile, *product = d + tile;
   memset(sums, 0, (size_t)(b->keys * (t->size + t->values)) * sizeof *sums);

@@ -196,7 +196,8 @@ static int64_t product_scratch(const task *t) {
 
 // One line of results: weights are those of its channel. totals: of as many elements as sum, after it.
 #define SUMMING(T, name)                                                                                    \
-  static void name##_line(const task *t, int64_t image, int64_t group, int64_t row, int64_t line, double *totals, T *sum) { \
+  static void name##_line(const task *t, int64_t image, int64_t group, int64_t row, int64_t line, \
+                          double *totals, T *sum) {                                                         \
     const td_columns *c = &t->c;                                                                            \
     const td_tap_axis *d = &c->axes[0], *h = &c->axes[1], *w = &c->axes[2];                                 \
     const T *weight = (const T *)t->weights + (group * t->rows + row) * t->depth;                           \

@@ -78,6 +78,16 @@ TD_INLINE float td_math_cosh(float x) {
 TD_INLINE double td_math_sigmoid_wide(double x) { return 1 / (1 + td_math_exp_wide(-x)); }
 TD_INLINE float td_math_sigmoid(float x) { return (float)td_math_sigmoid_wide(x); }
 
+// Derivatives of sigmoid and tanh from x: y (1 - y) and 1 - y^2 lose their digits where y is near 1.
+TD_INLINE float td_math_sigmoid_slope(float x) {
+  double e = td_math_exp_wide(-fabs((double)x));
+  return (float)(e / ((1 + e) * (1 + e)));
+}
+TD_INLINE float td_math_tanh_slope(float x) {
+  double e = td_math_exp_wide(-2 * fabs((double)x));
+  return (float)(4 * e / ((1 + e) * (1 + e)));
+}
+
 // ---- logarithms ----
 
 typedef struct td_math_log_parts { // log x = exponent * ln 2 + rest
@@ -384,7 +394,9 @@ TD_INLINE float td_math_tens(float x, double unit) { return (float)td_math_tens_
 #define SINH(x) TD_BOTH_CHOICE(x, sinh)(x)
 #define COSH(x) TD_BOTH_CHOICE(x, cosh)(x)
 #define TANH(x) TD_BOTH_CHOICE(x, tanh)(x)
+#define TANH_SLOPE(x) TD_BOTH_CHOICE(x, tanh_slope)(x)
 #define SIGMOID(x) TD_BOTH_CHOICE(x, sigmoid)(x)
+#define SIGMOID_SLOPE(x) TD_BOTH_CHOICE(x, sigmoid_slope)(x)
 #define SOFTPLUS(x) TD_BOTH_CHOICE(x, softplus)(x)
 #define GELU(x) TD_BOTH_CHOICE(x, gelu)(x)
 #define GELU_SLOPE(x) TD_BOTH_CHOICE(x, gelu_slope)(x)

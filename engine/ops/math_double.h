@@ -90,6 +90,13 @@ TD_INLINE double td_math_sigmoid_double(double x) {
   return (x >= 0 ? 1 : e) / (1 + e);
 }
 
+// The derivatives of both.
+TD_INLINE double td_math_sigmoid_slope_double(double x) {
+  double e = td_math_exp_double(-fabs(x));
+  return e / ((1 + e) * (1 + e));
+}
+TD_INLINE double td_math_tanh_slope_double(double x) { return 4 * td_math_sigmoid_slope_double(2 * x); }
+
 // ---- logarithms ----
 
 typedef struct td_math_fraction { // x = 2^exponent (1 + f), 1 + f in [sqrt(1/2), sqrt(2))

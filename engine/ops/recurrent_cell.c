@@ -75,7 +75,7 @@
     }                                                                                               \
   }
 
-#define PLAIN(T, name, kind, FUNCTION, SLOPE)                                                           \
+#define PLAIN(T, name, kind, FUNCTION, BACK)                                                           \
   TD_CLONES static void name##_##kind(const td_cell_step *s) {                                          \
     BLOCKS(T);                                                                                          \
     TD_INDEPENDENT for (int64_t j = 0; j < H; j++) h[j] = kept[j] = FUNCTION(kept[j] + r[j] + bias[j]); \
@@ -83,22 +83,22 @@
   TD_CLONES static void name##_##kind##_back(const td_cell_step *s) {                                   \
     COTANGENTS(T);                                                                                      \
     TD_INDEPENDENT for (int64_t j = 0; j < H; j++) {                                                    \
-      z[j] = (dh[j] + EXTRA(0)) * SLOPE(kept[j]);                                                       \
+      z[j] = (dh[j] + EXTRA(0)) * BACK(kept[j]);                                                        \
       dh[j] = 0;                                                                                        \
     }                                                                                                   \
   }
 
 #define RELU(x) MAXIMUM(x, 0)
-#define TANH_SLOPE(y) (1 - (y) * (y))
-#define RELU_SLOPE(y) ((y) > 0)
+#define TANH_BACK(y) (1 - (y) * (y))
+#define RELU_BACK(y) ((y) > 0)
 LSTM(float, single)
 LSTM(double, twofold)
 GRU(float, single)
 GRU(double, twofold)
-PLAIN(float, single, tanh, TANH, TANH_SLOPE)
-PLAIN(double, twofold, tanh, TANH, TANH_SLOPE)
-PLAIN(float, single, relu, RELU, RELU_SLOPE)
-PLAIN(double, twofold, relu, RELU, RELU_SLOPE)
+PLAIN(float, single, tanh, TANH, TANH_BACK)
+PLAIN(double, twofold, tanh, TANH, TANH_BACK)
+PLAIN(float, single, relu, RELU, RELU_BACK)
+PLAIN(double, twofold, relu, RELU, RELU_BACK)
 
 const td_cell td_cell_lstm = {.gates = 4,
                               .kept = 5,

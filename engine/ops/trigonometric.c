@@ -302,25 +302,26 @@ static const td_op cosh_op = {
 
 static td_tensor *hyperbolic_cosine(td_scope *s, td_tensor *x) { return td_scope_apply(s, &cosh_op, NULL, 1, x); }
 
-// The cotangent x through tanh's slope, by the result y = tanh, in one pass.
-TD_MAP2(TD_EACH_FLOAT, tanh_gradient, FLOATING, T, x == 0 ? 0 : x * (1 - y * y))
+// The cotangent x through tanh's slope at y, in one pass. It is computed from tanh's argument: the result has lost its
+// digits where it is near 1.
+TD_MAP2(TD_EACH_FLOAT, tanh_gradient, FLOATING, T, x == 0 ? 0 : x * TANH_SLOPE(y))
 TD_KERNEL(tanh_gradient)
 
-static td_tensor *tanh_gradient(td_scope *s, td_tensor *cotangent, td_tensor *result);
+static td_tensor *tanh_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x);
 
 static int tanh_gradient_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  td_tensor *c = rule->cotangent[0], *result = rule->in[1];
-  if (rule->needs[0]) rule->din[0] = tanh_gradient(s, c, result);
+  td_tensor *c = rule->cotangent[0], *x = rule->in[1];
+  if (rule->needs[0]) rule->din[0] = tanh_gradient(s, c, x);
   if (!rule->needs[1]) return TD_OK;
-  td_tensor *bend = td_chain(s, rule->in[0], td_add(s, result, result));
-  rule->din[1] = td_negative(s, td_chain(s, c, bend));
+  td_tensor *bent = td_chain(s, tanh_gradient(s, td_chain(s, c, rule->in[0]), x), td_tanh(s, x));
+  rule->din[1] = td_negative(s, td_add(s, bent, bent));
   return TD_OK;
 }
 
 static const td_op tanh_gradient_op = {
   .name = "tanh_gradient",
-  .params = { TD_TENSOR_PARAM("cotangent"), TD_TENSOR_PARAM("result") },
+  .params = { TD_TENSOR_PARAM("cotangent"), TD_X },
   .kind = TD_KIND_ELEMENTWISE,
   .flags = TD_HIDDEN,
   .infer = td_map_floating,
@@ -328,8 +329,8 @@ static const td_op tanh_gradient_op = {
   .expression = tanh_gradient_text,
   .vjp = tanh_gradient_vjp,
   .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
-  .doc = "A cotangent times 1 - result**2: 0 where the cotangent is exactly 0.\n"
-         "Gradient: that of the product.",
+  .doc = "A cotangent times the derivative of tanh at x: 0 where the cotangent is exactly 0.\n"
+         "Gradient: that of the product; the derivative's own is -2 * tanh(x) times it.",
   .samples = TD_SAMPLES{
     { .shapes = "3,4; 3,4", .low = -0.9, .high = 0.9 },
     { .shapes = "0,3; 3", .low = -0.9, .high = 0.9 },
@@ -337,15 +338,15 @@ static const td_op tanh_gradient_op = {
   },
 };
 
-static td_tensor *tanh_gradient(td_scope *s, td_tensor *cotangent, td_tensor *result) {
-  return td_scope_apply(s, &tanh_gradient_op, NULL, 2, cotangent, result);
+static td_tensor *tanh_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x) {
+  return td_scope_apply(s, &tanh_gradient_op, NULL, 2, cotangent, x);
 }
 
 TD_MAP1(TD_EACH_FLOAT, tanh, FLOATING, T, TANH(x))
 TD_KERNEL(tanh)
 
 static int tanh_vjp(td_rule *rule) {
-  rule->din[0] = tanh_gradient(&rule->scope, rule->cotangent[0], rule->out[0]);
+  rule->din[0] = tanh_gradient(&rule->scope, rule->cotangent[0], rule->in[0]);
   return TD_OK;
 }
 
@@ -358,9 +359,9 @@ static const td_op tanh_op = {
   .kernel = tanh_kernel,
   .expression = tanh_text,
   .vjp = tanh_vjp,
-  .saves = TD_SAVES_OUTPUT,
+  .saves = TD_SAVES_IN0,
   .doc = "The hyperbolic tangent of x.\n"
-         "Gradient: cotangent * (1 - tanh(x)**2).",
+         "Gradient: cotangent * (1 - tanh(x)**2), from x: exact also where tanh(x) is 1.",
   .example = "tanh(tensor([0., inf])).tolist()  # [0.0, 1.0]",
   .samples = any_samples,
 };

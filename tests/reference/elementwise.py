@@ -139,8 +139,8 @@ simple(
         for name in "exp expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan atan2 sinh cosh tanh sigmoid "
         "exp2 asinh acosh atanh deg2rad rad2deg logaddexp logaddexp2 erf erfc erfinv lgamma sinc logit xlogy".split()
     },
-    tanh_gradient=lambda c, y: c * (1 - y * y),
-    sigmoid_gradient=lambda c, y: c * y * (1 - y),
+    tanh_gradient=lambda c, x: c / torch.cosh(x) ** 2,
+    sigmoid_gradient=lambda c, x: c * torch.sigmoid(x) * torch.sigmoid(-x),
     relu=torch.relu,
     relu_gradient=lambda c, x, slope=0: torch.where(x > 0, c, slope * c),
     leaky_relu=lambda x, slope=0.01: functional.leaky_relu(x, slope),

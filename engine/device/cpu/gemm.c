@@ -101,7 +101,8 @@ typedef struct product { // y[i] = sum over p of matrix(i, p) * x[p]
   char *y;
 } product;
 
-// Sums of at most so many products are of the dtype itself, those of sums are double: long dot products keep their digits.
+// Sums of at most so many products are of the dtype itself, those of sums are double: long dot products keep their
+// digits.
 enum { ROW_STEPS = 16, COLUMN_STEPS = 32 };
 
 #define VECTOR_KERNELS(type, name)                                                                               \
