@@ -13,6 +13,8 @@ static const char usage_text[] =
     "usage: tapedeck [FILE.deck]             a notebook: empty, or FILE.deck run first\n"
     "       tapedeck run [OPTIONS] FILE.deck [ARGS]\n"
     "                                        run a deck and exit; ARGS are argv[1:] in it\n"
+    "       tapedeck convert [--run] [--seed N] FROM TO\n"
+    "                                        a deck to a Jupyter notebook (.ipynb), or back\n"
     "       tapedeck -e CODE                 evaluate and print\n"
     "       ... | tapedeck                   run a script from a pipe\n"
     "options: --line          the plain prompt\n"
@@ -74,6 +76,15 @@ static int run(td_line_options *options, int count, char **arguments, int at) {
   return td_line_run_deck(options);
 }
 
+static int convert(td_line_options *options, int count, char **arguments, int at) {
+  bool run_cells = at < count && strcmp(arguments[at], "--run") == 0;
+  at += run_cells;
+  int code = read_options(options, count, arguments, &at);
+  if (code) return code;
+  if (count - at != 2) return bad_usage("convert needs two files, what to read and what to write", "");
+  return td_line_convert(options, arguments[at], arguments[at + 1], run_cells);
+}
+
 // Nothing that is opened later may become one of the three standard descriptors. Writing to one that was closed stays
 // an error.
 static bool open_descriptors(void) {
@@ -96,6 +107,8 @@ int main(int count, char **arguments) {
   int code = read_options(&options, count, arguments, &at);
   if (code) return code;
   if (at < count && !options.code && strcmp(arguments[at], "run") == 0) return run(&options, count, arguments, at + 1);
+  if (at < count && !options.code && strcmp(arguments[at], "convert") == 0)
+    return convert(&options, count, arguments, at + 1);
   if (options.code) {
     options.arguments = arguments + at;
     options.argument_count = count - at;

@@ -146,18 +146,31 @@ static int decode(work *w) {
   return done ? TD_OK : explain_read(w);
 }
 
+static int decode_input(work *w, td_tensor **out) { // closes it
+  int code = TD_OK;
+  if (w->in.size < 8 || png_sig_cmp(w->in.bytes, 0, 8))
+    code = td_input_refuse(&w->in, 0, "not a PNG file: it doesn't begin with \\x89PNG");
+  if (!code) code = decode(w);
+  if (!code) code = td_input_check(&w->in);
+  td_input_close(&w->in);
+  if (!code) *out = w->tensor;
+  else td_tensor_unref(w->tensor);
+  return code;
+}
+
 int td_png_load(td_context *context, const char *path, td_tensor **out) {
   work w = {.who = "load_png"};
   *out = NULL;
   int code = td_input_open(&w.in, context, w.who, path);
-  if (!code && (w.in.size < 8 || png_sig_cmp(w.in.bytes, 0, 8)))
-    code = td_input_refuse(&w.in, 0, "not a PNG file: it doesn't begin with \\x89PNG");
-  if (!code) code = decode(&w);
-  if (!code) code = td_input_check(&w.in);
-  td_input_close(&w.in);
-  if (!code) *out = w.tensor;
-  else td_tensor_unref(w.tensor);
-  return code;
+  return code ? code : decode_input(&w, out);
+}
+
+int td_png_decode(td_context *context, const char *who, const char *path, const void *bytes, size_t size,
+                  td_tensor **out) {
+  work w = {.who = who,
+            .in = {.context = context, .who = who, .path = path, .bytes = (const uint8_t *)bytes, .size = size}};
+  *out = NULL;
+  return decode_input(&w, out);
 }
 
 // ---- writing ----
@@ -255,6 +268,13 @@ int td_png_load(td_context *context, const char *path, td_tensor **out) {
   (void)path;
   *out = NULL;
   return refuse_all(context, "load_png");
+}
+
+int td_png_decode(td_context *context, const char *who, const char *path, const void *bytes, size_t size,
+                  td_tensor **out) {
+  (void)path, (void)bytes, (void)size;
+  *out = NULL;
+  return refuse_all(context, who);
 }
 
 int td_png_encode(td_context *context, const char *who, const td_tensor *t, td_text *out) {

@@ -19,6 +19,8 @@ typedef struct td_line_options {
 int td_line_run_deck(const td_line_options *options);  // tapedeck run FILE
 int td_line_run_code(const td_line_options *options);  // tapedeck -e CODE
 int td_line_run_input(const td_line_options *options); // a script from stdin
+// tapedeck convert: run_cells fills the outputs; what it ends with is as of td_line_run_deck, and the file is written.
+int td_line_convert(const td_line_options *options, const char *from, const char *to, bool run_cells);
 int td_line_prompt(const td_line_options *options);    // the prompt; runs options->path first when it is given
 
 // Shared by the four: a session with argv and seed set and SIGINT wired to it. NULL: said on stderr.

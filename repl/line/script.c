@@ -12,6 +12,7 @@
 #include "repl/line/render.h"
 #include "repl/line/terminal.h"
 #include "repl/notebook/deck.h"
+#include "repl/notebook/notebook_file.h"
 
 enum { LOOK_MILLISECONDS = 500, STOP_MILLISECONDS = 1000 };
 
@@ -166,17 +167,20 @@ static int run_cells(td_session *session, td_render *render, const td_deck *deck
   return 0;
 }
 
+static void say_error(td_render *render, const td_context *context) { // NULL: no memory for one
+  const char *message = context ? context->error.message : "no memory", *hint = context ? context->error.hint : "";
+  td_text text = {0};
+  td_text_add(&text, "error: ");
+  td_source_print(&text, message, strlen(message));
+  if (*hint) td_text_print(&text, "\n  hint: %s", hint);
+  td_render_error(render, text.failed ? message : text.data);
+  td_text_clear(&text);
+}
+
 static bool load_deck(td_render *render, const char *path, td_deck *deck) { // false: said
   td_context *context = td_context_new(1);
   bool loaded = context && td_deck_read(context, path, deck) == TD_OK;
-  if (!loaded) {
-    const char *message = context ? context->error.message : "no memory";
-    td_text text = {0};
-    td_text_add(&text, "error: ");
-    td_source_print(&text, message, strlen(message));
-    td_render_error(render, text.failed ? message : text.data);
-    td_text_clear(&text);
-  }
+  if (!loaded) say_error(render, context);
   td_context_free(context);
   return loaded;
 }
@@ -220,6 +224,32 @@ static int run_all(const td_line_options *options, const char *text, size_t leng
 
 int td_line_run_code(const td_line_options *options) {
   return run_all(options, options->code, strlen(options->code), "<-e>");
+}
+
+static void say_failure(td_render *render, const td_notebook *n) { // of the cell where a run ended
+  for (int i = 0; i < n->count; i++) {
+    const td_notebook_cell *cell = n->cells[i];
+    for (int k = 0; cell->status == TD_CELL_FAILED && k < cell->output_count; k++)
+      if (cell->outputs[k].kind == TD_OUTPUT_ERROR) td_render_error(render, cell->outputs[k].text.data);
+  }
+}
+
+int td_line_convert(const td_line_options *options, const char *from, const char *to, bool run_cells) {
+  td_render render;
+  td_notebook *notebook = NULL;
+  td_context *context = td_context_new(1);
+  int code = 0;
+  td_render_start(&render, options, false);
+  bool ok = context && td_notebook_open(context, from, &notebook) == TD_OK;
+  if (ok && run_cells) code = td_notebook_run_all(notebook, from, options->seeded ? &options->seed : NULL);
+  if (code < 0) td_render_error(&render, "error: no memory for a session");
+  else if (code) say_failure(&render, notebook);
+  ok = ok && code >= 0 && td_notebook_save(context, notebook, to) == TD_OK;
+  if (!ok && code >= 0) say_error(&render, context);
+  td_notebook_free(notebook);
+  td_context_free(context);
+  td_render_stop(&render);
+  return ok ? code : 1;
 }
 
 int td_line_run_input(const td_line_options *options) {

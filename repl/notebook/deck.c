@@ -5,9 +5,9 @@
 #include "engine/base/file.h"
 #include "engine/base/memory.h"
 
-static bool is_divider(const char *line, const char *end) { return end - line >= 4 && memcmp(line, "# %%", 4) == 0; }
+bool td_deck_is_divider(const char *line, const char *end) { return end - line >= 4 && memcmp(line, "# %%", 4) == 0; }
 
-static bool is_markdown(const char *line, const char *end) {
+bool td_deck_is_markdown(const char *line, const char *end) {
   static const char mark[] = "[markdown]";
   for (; end - line >= (long)sizeof mark - 1; line++)
     if (memcmp(line, mark, sizeof mark - 1) == 0) return true;
@@ -27,13 +27,13 @@ static int cut(const char *text, size_t length, td_cell_text *cells) {
   while (line < end) {
     const char *stop = line_end(line, end), *next = stop < end ? stop + 1 : end;
     number++;
-    if (is_divider(line, stop)) {
+    if (td_deck_is_divider(line, stop)) {
       cell.length = (size_t)(line - cell.text);
       if (cell.length) {
         if (cells) cells[count] = cell;
         count++;
       }
-      cell = (td_cell_text){.text = next, .line = number, .markdown = is_markdown(line, stop)};
+      cell = (td_cell_text){.text = next, .line = number, .markdown = td_deck_is_markdown(line, stop)};
     }
     line = next;
   }

@@ -25,4 +25,6 @@ typedef struct td_deck {
 int td_deck_read(td_context *context, const char *path, td_deck *deck); // TD_ERROR_FILE, TD_ERROR_MEMORY
 int td_deck_parse(td_context *context, const char *text, size_t length, td_deck *deck); // copies text; folder is ""
 void td_deck_clear(td_deck *deck);
+bool td_deck_is_divider(const char *line, const char *end); // end: of the line
+bool td_deck_is_markdown(const char *divider, const char *end);
 #endif

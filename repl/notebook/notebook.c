@@ -61,6 +61,11 @@ void td_notebook_cell_free(td_notebook_cell *cell) {
 
 void td_notebook_touch(td_notebook *n, td_notebook_cell *cell) { cell->revision = ++n->revision; }
 
+void td_notebook_touch_content(td_notebook *n, td_notebook_cell *cell) {
+  td_notebook_touch(n, cell);
+  cell->content_at = n->revision;
+}
+
 // ---- the list ----
 
 td_notebook *td_notebook_new(void) {

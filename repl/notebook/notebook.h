@@ -59,14 +59,15 @@ typedef struct td_notebook_cell {
   enum td_cell_status status;
   double seconds;                // of its last run
   uint64_t revision;             // of the notebook when something of this cell changed last, the face's scroll left aside
-  uint64_t changed_at, ran_at;   // revisions: text or kind changed last; its last run began (0: not in this session)
+  uint64_t content_at;           // what a file holds of it changed last; 0: not since it was read
+  uint64_t changed_at, ran_at;   // text or kind changed last; its last run began (0: not in this session)
   uint64_t ran_text;             // hash of the text that ran then (td_notebook_hash)
   struct td_cell_names *names;   // owned; of the text at names_at (cell_names.h); NULL: not known yet
   uint64_t names_at;
   char *divider, *tail;          // owned: the line above it and the line ends under it, as in its deck; NULL: as usual
+  size_t divider_length;
   bool commented;                // markdown whose lines begin with "# " in its deck
-  char *json;                    // owned: the cell as its .ipynb file has it, true while revision is json_at
-  uint64_t json_at;
+  char *json;                    // owned: the cell as its .ipynb file has it, true while content_at is 0; NULL: none
 } td_notebook_cell;
 
 typedef struct td_notebook {
@@ -83,6 +84,7 @@ typedef struct td_notebook {
   bool typing;                   // the last change may grow (td_notebook_type)
   uint64_t step;
   char *json_before, *json_after; // owned: what stands around the cells in its .ipynb file; NULL: none
+  int json_minor;                // its nbformat_minor
 } td_notebook;
 
 td_notebook *td_notebook_new(void);                   // no cell; NULL: no memory
@@ -143,6 +145,7 @@ void td_cell_output_clear(td_cell_output *output);
 // ---- what the notebook's files share ----
 
 void td_notebook_touch(td_notebook *notebook, td_notebook_cell *cell);     // something of the cell changed
+void td_notebook_touch_content(td_notebook *notebook, td_notebook_cell *cell); // that files hold
 td_notebook_cell *td_notebook_cell_new(td_notebook *notebook, bool markdown, const char *text, size_t length);
 void td_notebook_cell_free(td_notebook_cell *cell);
 bool td_notebook_reserve(td_notebook *notebook, int count);                // room for so many cells

@@ -139,7 +139,7 @@ int td_notebook_queue(td_notebook *n, int index) {
   td_notebook_cell *cell = n->cells[index];
   cell->number = ++n->last_number;
   cell->status = TD_CELL_QUEUED;
-  td_notebook_touch(n, cell);
+  td_notebook_touch_content(n, cell);
   return cell->number;
 }
 
@@ -154,7 +154,7 @@ static void start(td_notebook *n, const td_event *event) {
   td_notebook_cell *cell = n->running;
   if (!cell) return;
   td_cell_drop_outputs(cell);
-  td_notebook_touch(n, cell);
+  td_notebook_touch_content(n, cell);
   cell->status = TD_CELL_RUNNING;
   cell->ran_at = n->revision;
   cell->ran_text = td_notebook_hash(event->text, event->length);
@@ -191,6 +191,6 @@ int td_notebook_event(td_notebook *n, const td_event *event) {
   td_notebook_cell *cell = n->running;
   if (event->kind == TD_EVENT_CELL_FINISHED) finish(n, event);
   if (!cell) return -1;
-  if (take(cell, event) || event->kind == TD_EVENT_CELL_FINISHED) td_notebook_touch(n, cell);
+  if (take(cell, event) || event->kind == TD_EVENT_CELL_FINISHED) td_notebook_touch_content(n, cell);
   return td_notebook_find(n, cell->id);
 }

@@ -81,7 +81,7 @@ td_notebook_cell *td_notebook_waiting(const td_notebook *n, int number) {
 // ---- turning a change over ----
 
 static void note_edit(td_notebook *n, td_notebook_cell *cell) {
-  td_notebook_touch(n, cell);
+  td_notebook_touch_content(n, cell);
   cell->changed_at = n->edited_at = n->revision;
 }
 
@@ -138,6 +138,7 @@ static int turn(td_notebook *n, td_change *c) {
   default: turn_outputs(cell, c); break;
   }
   if (c->kind == CHANGE_TEXT || c->kind == CHANGE_KIND) note_edit(n, cell);
+  else if (c->kind == CHANGE_OUTPUTS) td_notebook_touch_content(n, cell);
   else td_notebook_touch(n, cell);
   return c->index;
 }
