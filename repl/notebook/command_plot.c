@@ -8,98 +8,17 @@
 #include "engine/io/event_file.h"
 #include "repl/notebook/chart.h"
 #include "repl/notebook/commands.h"
+#include "repl/notebook/curve_choice.h"
 
 enum { COLUMNS = 80, ROWS = 16, DEPTH = 8 };
 
 static bool is_unicode(void) { return strcmp(nl_langinfo(CODESET), "UTF-8") == 0; }
 
-// ---- curves of event files ----
-
-static td_curve *curve_of(td_interpreter *I, const char *name, const td_event_curve *events) {
-  td_curve *curve = td_curve_new(name);
-  for (int64_t i = 0; curve && i < events->count; i++)
-    if (!td_curve_add(curve, events->points[i].step, events->points[i].value)) {
-      td_curve_free(curve);
-      curve = NULL;
-    }
-  if (!curve) td_raise_memory(I);
-  return curve;
-}
-
-static void no_such_scalar(td_interpreter *I, const char *path, const char *name, const td_event_curves *curves) {
-  td_text names = {0};
-  for (int64_t i = 0; i < curves->count; i++) td_text_print(&names, "%s%s", i ? ", " : "", curves->curves[i].name);
-  td_raise(I, TD_CLASS_VALUE_ERROR, "%%plot: the run %s has no scalar '%s'", path, name);
-  if (names.data) td_raise_hint(I, "it has %s", names.data);
-  td_text_clear(&names);
-}
-
-static td_curve *load_curve(td_interpreter *I, const char *path, const char *name, const char *word) {
-  td_event_curves curves;
-  td_curve *curve = NULL;
-  if (!td_file_exists(path)) {
-    td_raise(I, TD_CLASS_FILE_NOT_FOUND_ERROR, "%%plot: there is no run '%s'", path);
-    return td_raise_hint(I, "%%runs lists those under runs/"), NULL;
-  }
-  if (td_event_curves_load(I->context, path, &curves) != TD_OK) return td_raise_engine(I), NULL;
-  int64_t at = 0;
-  while (at < curves.count && strcmp(curves.curves[at].name, name) != 0) at++;
-  if (at < curves.count) curve = curve_of(I, word, &curves.curves[at]);
-  else no_such_scalar(I, path, name, &curves);
-  td_event_curves_clear(&curves);
-  return curve;
-}
-
-static td_curve *curve_of_run(td_interpreter *I, const char *word, const char *colon) { // "runs/a:loss"
-  td_text path = {0};
-  td_text_add(&path, "");
-  td_text_add_bytes(&path, word, (size_t)(colon - word));
-  td_curve *curve = path.failed ? NULL : load_curve(I, path.data, colon + 1, word);
-  if (path.failed) td_raise_memory(I);
-  td_text_clear(&path);
-  return curve;
-}
-
 // ---- %plot ----
 
-typedef struct choice {
-  const td_curve *curves[TD_CHART_CURVES];
-  td_curve *owned[TD_CHART_CURVES]; // those of event files
-  int count;
-} choice;
-
-static bool no_such_curve(td_interpreter *I, const char *name) {
-  td_list *names = td_list_new(I, 8);
-  for (int i = 0; names && i < td_curve_count(I); i++) {
-    td_value item = td_from(td_str_from(I, td_curve_at(I, i)->name));
-    td_list_append(I, names, item);
-    td_unref(item);
-  }
-  const char *near = names ? td_suggest(name, names) : NULL;
-  td_raise(I, TD_CLASS_NAME_ERROR, "%%plot: there is no curve '%s'", name);
-  if (near) td_raise_hint(I, "did you mean %s? %%plot lists the curves", near);
-  else td_raise_hint(I, "%%plot lists the curves; plot(\"%s\", value) adds a point to one", name);
-  td_unref(td_from(names));
-  return false;
-}
-
-static bool choose(td_interpreter *I, choice *c, const char *name) {
-  if (c->count == TD_CHART_CURVES) {
-    td_raise(I, TD_CLASS_VALUE_ERROR, "%%plot draws up to %d curves together", TD_CHART_CURVES);
-    return false;
-  }
-  const td_curve *curve = td_curve_find(I, name);
-  const char *colon = strrchr(name, ':');
-  if (!curve && !colon) return no_such_curve(I, name);
-  if (!curve) curve = c->owned[c->count] = curve_of_run(I, name, colon);
-  if (!curve) return false;
-  c->curves[c->count++] = curve;
-  return true;
-}
-
 // The whole text, where a curve has that name; else words, or texts in quotes.
-static bool choose_all(td_interpreter *I, choice *c, const char *arguments) {
-  if (td_curve_find(I, arguments)) return choose(I, c, arguments);
+static bool choose_all(td_interpreter *I, td_curve_choice *c, const char *arguments) {
+  if (td_curve_find(I, arguments)) return td_curve_choose(I, c, arguments);
   bool ok = true;
   while (ok && *arguments) {
     bool quoted = *arguments == '"' || *arguments == '\'';
@@ -108,7 +27,7 @@ static bool choose_all(td_interpreter *I, choice *c, const char *arguments) {
     td_text name = {0};
     td_text_add_bytes(&name, arguments, length);
     if (name.failed) td_raise_memory(I);
-    ok = name.data && !name.failed && choose(I, c, name.data);
+    ok = name.data && !name.failed && td_curve_choose(I, c, name.data);
     if (!name.data) td_raise(I, TD_CLASS_SYNTAX_ERROR, "%%plot: a curve's name is empty");
     td_text_clear(&name);
     arguments += length;
@@ -143,19 +62,35 @@ static bool take_option(const char **arguments, const char *option) {
   return true;
 }
 
+// "--smooth 0.6": false: exception.
+static bool take_smoothing(td_interpreter *I, const char **arguments, double *smoothing) {
+  char *end;
+  *smoothing = strtod(*arguments, &end);
+  bool ok = end != *arguments && (!*end || *end == ' ') && *smoothing >= 0 && *smoothing < 1;
+  if (!ok) td_raise(I, TD_CLASS_VALUE_ERROR, "%%plot: --smooth needs a number from 0 to below 1");
+  *arguments = end + strspn(end, " ");
+  return ok;
+}
+
+static bool take_options(td_interpreter *I, const char **arguments, td_chart_options *options) {
+  while (true) {
+    if (take_option(arguments, "--log")) options->logarithmic = true;
+    else if (take_option(arguments, "--mean")) options->mean = true;
+    else if (take_option(arguments, "--ascii")) options->glyphs = TD_GLYPHS_ASCII;
+    else if (!take_option(arguments, "--smooth")) return true;
+    else if (!take_smoothing(I, arguments, &options->smoothing)) return false;
+  }
+}
+
 static td_value run_plot(td_interpreter *I, const char *arguments) {
   td_chart_options options = {.glyphs = is_unicode() ? TD_GLYPHS_BRAILLE : TD_GLYPHS_ASCII};
-  while (true) {
-    if (take_option(&arguments, "--log")) options.logarithmic = true;
-    else if (take_option(&arguments, "--mean")) options.mean = true;
-    else break;
-  }
+  if (!take_options(I, &arguments, &options)) return TD_NIL;
   if (!*arguments) return list_curves(I);
-  choice c = {0};
+  td_curve_choice c = {.who = "%plot", .most = TD_CHART_CURVES};
   td_text text = {0};
   bool ok = choose_all(I, &c, arguments);
   if (ok) td_chart_print(&text, c.curves, c.count, COLUMNS, ROWS, &options);
-  for (int i = 0; i < TD_CHART_CURVES; i++) td_curve_free(c.owned[i]);
+  td_curve_choice_clear(&c);
   td_output_text(I, &text);
   return ok ? TD_NONE : TD_NIL;
 }
@@ -243,9 +178,8 @@ static td_value run_runs(td_interpreter *I, const char *path) {
 }
 
 const td_command_row td_commands_plot[] = {
-    {"plot", "%plot [--log] [--mean] [CURVE ...]", run_plot,
+    {"plot", "%plot [--log] [--mean] [--smooth NUMBER] [--ascii] [CURVE ...]", run_plot,
      "Draws curves on one chart: names given to plot(), or FOLDER:SCALAR of event files. Without one, lists them. "
-     "--mean "
-     "draws the mean of a column's points, not their span."},
+     "--mean draws the mean of a column's points, not their span; --smooth 0.6 their running mean over the points."},
     {"runs", "%runs [FOLDER]", run_runs, "The runs under runs/ (or FOLDER): their scalars and last values."},
     {NULL, NULL, NULL, NULL}};

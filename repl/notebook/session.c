@@ -17,6 +17,7 @@
 #include "repl/language/curve.h"
 #include "repl/library/library.h"
 #include "repl/notebook/command.h"
+#include "repl/notebook/pictures.h"
 
 #define STACK_BYTES ((size_t)64 << 20)
 #define WAITING_BYTES ((size_t)8 << 20) // events may hold this much text before the evaluator waits
@@ -317,7 +318,7 @@ static bool start_interpreter(td_session *s) {
   s->interpreter->library = td_library_decks;
   s->interpreter->command = td_command_run;
   s->interpreter->read_line = ask_line;
-  return true;
+  return td_pictures_register(s->interpreter);
 }
 
 static void *evaluator(void *argument) {
