@@ -226,6 +226,7 @@ void td_json_quote(td_text *out, const char *bytes, size_t length, bool ascii) {
   for (size_t at = 0, size; at < length; at += size) {
     uint32_t code = decode((const unsigned char *)bytes + at, length - at, &size);
     if (code < 32 || code == '"' || code == '\\' || (ascii && code > 126)) add_escape(out, code);
+    else if (code == 0xfffd) td_text_add(out, "\xef\xbf\xbd"); // for a byte that is no UTF-8, too
     else td_text_add_bytes(out, bytes + at, size);
   }
   td_text_add_char(out, '"');

@@ -34,5 +34,6 @@ enum td_json_kind td_json_value(td_json *json);
 bool td_json_key(td_json *json, bool first);
 bool td_json_element(td_json *json, bool first); // of an array: true: a value follows
 bool td_json_end(td_json *json); // frees text; false: no error so far, but more than space follows
-void td_json_quote(td_text *out, const char *bytes, size_t length, bool ascii); // as a string of JSON
+// As a string of JSON; bytes that are no UTF-8 become U+FFFD.
+void td_json_quote(td_text *out, const char *bytes, size_t length, bool ascii);
 #endif

@@ -20,7 +20,7 @@ typedef struct reader {
   td_notebook *notebook;
   int64_t pixels_left;
   int format, minor; // -1: not read yet
-  bool old;          // has worksheets, as nbformat 3
+  bool old; // has worksheets, as nbformat 3
 } reader;
 
 enum { TYPE, NAME, TEXT, ENAME, EVALUE, TRACEBACK, PLAIN, PNG, FOUND }; // texts of an output
@@ -110,13 +110,13 @@ static bool read_data(reader *r, td_text *found) {
 }
 
 static bool read_found(reader *r, td_text *found) {
-  static const char *const keys[] = {[TYPE] = "output_type", [NAME] = "name", [TEXT] = "text",
-                                     [ENAME] = "ename", [EVALUE] = "evalue", [TRACEBACK] = "traceback"};
+  static const char *const keys[] = {[TYPE] = "output_type", [NAME] = "name",     [TEXT] = "text",
+                                     [ENAME] = "ename",      [EVALUE] = "evalue", [TRACEBACK] = "traceback"};
   if (td_json_value(&r->json) != TD_JSON_OBJECT) return refuse(r, "an output must be an object");
   for (bool first = true; td_json_key(&r->json, first); first = false) {
     int i = TYPE;
     while (i <= TRACEBACK && !is_key(r, keys[i])) i++;
-    bool ok = i <= TRACEBACK     ? read_text(r, &found[i], i == TRACEBACK ? "\n" : "")
+    bool ok = i <= TRACEBACK      ? read_text(r, &found[i], i == TRACEBACK ? "\n" : "")
               : is_key(r, "data") ? read_data(r, found)
                                   : skip_value(r, 0);
     if (!ok) return false;
@@ -170,8 +170,8 @@ static void add_pixels(td_cell_output *output, const td_tensor *t) { // uint8 of
   for (int64_t i = 0; i < height * width; i++)
     for (int64_t c = 0; c < 3; c++) {
       int64_t at = i * channels + (channels > 2 ? c : 0);
-      output->pixels[i * 3 + c] = t->dtype == TD_UINT8 ? ((const uint8_t *)t->data)[at]
-                                                       : (uint8_t)(((const int32_t *)t->data)[at] >> 8);
+      output->pixels[i * 3 + c] =
+          t->dtype == TD_UINT8 ? ((const uint8_t *)t->data)[at] : (uint8_t)(((const int32_t *)t->data)[at] >> 8);
     }
 }
 

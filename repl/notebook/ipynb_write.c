@@ -94,7 +94,8 @@ static void print_stream(writer *w, const td_cell_output *o) {
   size_t cut = o->bytes_cut ? o->cut : o->text.length;
   td_text_add_bytes(&text, o->text.data, cut);
   if (o->bytes_cut)
-    td_text_print(&text, "... %lld lines (%lld bytes) are left out ...\n", (long long)o->lines_cut, (long long)o->bytes_cut);
+    td_text_print(&text, "... %lld lines (%lld bytes) are left out ...\n", (long long)o->lines_cut,
+                  (long long)o->bytes_cut);
   td_text_add_bytes(&text, o->text.data + cut, o->text.length - cut);
   string(w, MEMBER, "name", o->stream == 2 ? "stderr" : "stdout");
   string(w, MEMBER, "output_type", "stream");
@@ -196,7 +197,10 @@ static void skip(td_json *json) { // a value that was read before
     for (bool first = true; td_json_element(json, first); first = false) skip(json);
 }
 
-typedef struct member { const char *key, *value; size_t key_length, length; } member; // the key decoded, the value as it stands
+typedef struct member {
+  const char *key, *value;
+  size_t key_length, length;
+} member; // the key decoded, the value as it stands
 
 // The members of the cell's JSON, one after the other. false: there are no more.
 static bool next_member(td_json *json, bool first, member *m) {
@@ -208,7 +212,9 @@ static bool next_member(td_json *json, bool first, member *m) {
   return true;
 }
 
-static bool is(const member *m, const char *name) { return m->key_length == strlen(name) && !memcmp(m->key, name, m->key_length); }
+static bool is(const member *m, const char *name) {
+  return m->key_length == strlen(name) && !memcmp(m->key, name, m->key_length);
+}
 
 static void print_kept(writer *w, const member *m, td_json *json) { // reads the value
   separate(w, FIELD);
@@ -244,8 +250,10 @@ static bool find_metadata(td_json *json, bool *markdown, member *metadata) {
   return !json->text.failed;
 }
 
+static bool is_unchanged(const td_notebook_cell *cell) { return cell->json && !cell->content_at; }
+
 static void print_cell(writer *w, const td_notebook_cell *cell) {
-  if (cell->json && !cell->content_at) {
+  if (is_unchanged(cell)) {
     td_text_add(w->out, cell->json);
     return;
   }
@@ -290,7 +298,7 @@ int td_ipynb_print(td_context *context, td_notebook *n, td_text *out) {
     print_cell(&w, n->cells[i]);
   }
   const char *rest = n->json_after ? n->json_after : after;
-  if (n->count && *rest == ']') td_text_add(out, "\n "); // of a list that was empty
+  if (n->count && *rest == ']' && !is_unchanged(n->cells[n->count - 1])) td_text_add(out, "\n ");
   td_text_add(out, rest + (!n->count && !n->json_after ? 2 : 0));
   return out->failed ? td_error_memory(context, "a notebook", (int64_t)out->length) : TD_OK;
 }

@@ -91,8 +91,7 @@ int td_notebook_run_all(td_notebook *n, const char *path, const uint64_t *seed) 
   td_session *session = folder ? td_session_new() : NULL;
   int code = -1;
   if (slash && folder) folder[slash == path ? 1 : slash - path] = 0;
-  if (session && (!seed || td_session_ask(session, set_seed, (void *)seed)))
-    code = run_cells(session, n, folder);
+  if (session && (!seed || td_session_ask(session, set_seed, (void *)seed))) code = run_cells(session, n, folder);
   if (session) td_session_free(session);
   td_memory_free(folder);
   return code;

@@ -142,7 +142,74 @@ with summary_writer("logs"):
     check(log.Tensors("note")[0].tensor_proto.string_val[0] == b"*text*", "text")
 
 
-for exchange in (exchange_numpy, exchange_safetensors, exchange_pictures, exchange_events):
+def convert(*arguments):
+    return subprocess.run([program, "convert", *arguments], capture_output=True, text=True).returncode == 0
+
+
+def read_valid(path):  # checks it; the notebook
+    import nbformat
+
+    with open(path, encoding="utf-8", newline="") as f:
+        text = f.read()
+    notebook = nbformat.reads(text, as_version=4)
+    nbformat.validate(notebook)
+    check(nbformat.writes(notebook) + "\n" == text, f"{path} as nbformat writes it")
+    return notebook
+
+
+def random_notebook(random):  # any texts, outputs of all kinds
+    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+    letters = ["a", "\n", '"', "\\", "é", "😉", "\t", "\x1b", "# %%", " ", "x = 1\n", "\x7f", "\r\n", "%%"]
+
+    def text():
+        return "".join(random.choice(letters, size=random.integers(0, 8)))
+
+    def output():
+        kind = random.integers(0, 4)
+        if kind == 0:
+            return new_output("stream", name="stderr", text=text())
+        if kind == 1:
+            return new_output("error", ename=text(), evalue=text(), traceback=[text(), text()])
+        data = {"text/plain": text(), "application/json": {"k": [1, None, {}]}, "text/html": text()}
+        return new_output("execute_result" if kind == 2 else "display_data", data, metadata={"m": {"n": 1}})
+
+    cells = []
+    for _ in range(random.integers(0, 6)):
+        if random.integers(0, 3) == 0:
+            cells.append(new_markdown_cell(text()))
+        else:
+            cells.append(new_code_cell(text(), metadata={"k": [text()]}, outputs=[output() for _ in range(random.integers(0, 3))]))
+    return new_notebook(cells=cells, metadata={"title": text()})
+
+
+def exchange_notebooks():
+    import nbformat
+
+    with open("a.deck", "w", encoding="utf-8") as f:
+        f.write("# %% [markdown]\n# Title\n\n# %% id=first\nx = tensor([1.0, 2.0])\nprint(x, 'é')\nx * 2\n\n# %%\n1 / 0\n")
+    check(convert("a.deck", "a.ipynb"), "a deck is converted")
+    cells = read_valid("a.ipynb").cells
+    check([c.cell_type for c in cells] == ["markdown", "code", "code"] and cells[1].id == "first", "cells")
+    check(cells[0].source == "Title" and cells[1].source.startswith("x = tensor"), "sources")
+    check(not convert("--run", "a.deck", "b.ipynb"), "a failing run is told")
+    cells = read_valid("b.ipynb").cells
+    check([o.output_type for o in cells[1].outputs] == ["stream", "execute_result"], "outputs")
+    check(cells[1].outputs[0].text == "[1., 2.] é\n" and cells[1].execution_count == 1, "output and number")
+    check(cells[2].outputs[0].ename == "ZeroDivisionError", "error")
+    check(convert("a.ipynb", "b.deck") and convert("b.deck", "c.ipynb"), "and back")
+    check([c.source for c in read_valid("c.ipynb").cells] == [c.source for c in read_valid("a.ipynb").cells], "sources again")
+    random = np.random.default_rng(3)
+    for i in range(count):
+        notebook = random_notebook(random)
+        with open("r.ipynb", "w", encoding="utf-8", newline="") as f:
+            f.write(nbformat.writes(notebook) + "\n" * (i % 2))
+        check(convert("r.ipynb", "s.ipynb") and open("r.ipynb", "rb").read() == open("s.ipynb", "rb").read(), "byte for byte")
+        check(convert("r.ipynb", "s.deck") and convert("s.deck", "t.ipynb"), "by a deck")
+        read_valid("t.ipynb")
+
+
+for exchange in (exchange_numpy, exchange_safetensors, exchange_pictures, exchange_events, exchange_notebooks):
     try:
         exchange()
     except ImportError as missing:  # that library is not here

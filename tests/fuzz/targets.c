@@ -22,6 +22,8 @@
 #include "repl/language/builtins.h"
 #include "repl/language/interpreter.h"
 #include "repl/notebook/deck.h"
+#include "repl/notebook/deck_write.h"
+#include "repl/notebook/ipynb.h"
 
 enum { MILLISECONDS = 40, RUNS_KEPT = 64 };
 
@@ -205,7 +207,46 @@ void fuzz_cells(const uint8_t *bytes, size_t size) {
   if (td_deck_parse(context, (const char *)bytes, size, &deck) == TD_OK) check_cells(&deck);
   td_error_clear(context);
   td_deck_clear(&deck);
+  td_notebook *notebook = td_notebook_new();
+  td_text text = {0};
+  if (!notebook || td_deck_to_notebook(context, (const char *)bytes, size, notebook) != TD_OK) fail("any text is a deck");
+  td_deck_print(notebook, &text);
+  if (text.length != size || (size && memcmp(text.data, bytes, size))) fail("a deck is not written as it was");
+  td_text_clear(&text);
+  td_notebook_free(notebook);
   if (td_memory_live() != before) fail("a deck: memory is left");
+}
+
+static td_notebook *read_ipynb(td_context *context, const char *bytes, size_t size) { // NULL: refused
+  td_notebook *notebook = td_notebook_new();
+  if (notebook && td_ipynb_read(context, "x", bytes, size, notebook) == TD_OK) return notebook;
+  if (!context->error.message[0]) fail("a notebook: refused without a reason");
+  td_notebook_free(notebook);
+  return NULL;
+}
+
+void fuzz_ipynb(const uint8_t *bytes, size_t size) {
+  static td_context *context;
+  if (!context) context = td_context_new(1);
+  if (!context) fail("no context");
+  int64_t before = td_memory_live();
+  td_notebook *notebook = read_ipynb(context, (const char *)bytes, size), *again;
+  td_text text = {0};
+  if (notebook) {
+    td_ipynb_print(context, notebook, &text);
+    if (text.length != size || memcmp(text.data, bytes, size)) fail("a notebook is not written as it was");
+    text.length = 0;
+    for (int i = 0; i < notebook->count; i++) td_notebook_set_text(notebook, i, "other", 5);
+    td_notebook_insert(notebook, notebook->count / 2, true, "new", 3);
+    td_ipynb_print(context, notebook, &text);
+    again = read_ipynb(context, text.data, text.length);
+    if (!again || again->count != notebook->count) fail("a changed notebook is not read again");
+    td_notebook_free(again);
+  }
+  td_text_clear(&text);
+  td_notebook_free(notebook);
+  td_error_clear(context);
+  if (td_memory_live() != before) fail("a notebook: memory is left");
 }
 
 static td_context *files; // what files are read in

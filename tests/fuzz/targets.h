@@ -9,6 +9,7 @@ void fuzz_language(const uint8_t *bytes, size_t size); // a deck: parsed, then r
 void fuzz_format(const uint8_t *bytes, size_t size);   // first byte: a value and a way to format; the others: the spec
 void fuzz_number(const uint8_t *bytes, size_t size);   // first byte: how to read the others as a number
 void fuzz_cells(const uint8_t *bytes, size_t size);    // a deck file, cut into cells
+void fuzz_ipynb(const uint8_t *bytes, size_t size);    // a Jupyter notebook: read, changed, written, read again
 void fuzz_idx(const uint8_t *bytes, size_t size);      // an IDX file, gzipped or not
 void fuzz_npy(const uint8_t *bytes, size_t size);
 void fuzz_npz(const uint8_t *bytes, size_t size);

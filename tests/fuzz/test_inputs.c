@@ -308,7 +308,7 @@ static target *target_of(const char *name) {
   static const struct { const char *name; target *run; } targets[] = {
       {"language-", fuzz_language}, {"format-", fuzz_format}, {"number-", fuzz_number}, {"cells-", fuzz_cells}, {"idx-", fuzz_idx},
       {"npy-", fuzz_npy}, {"npz-", fuzz_npz}, {"safetensors-", fuzz_safetensors}, {"csv-", fuzz_csv}, {"png-", fuzz_png}, {"events-", fuzz_events},
-      {"json-", fuzz_json}};
+      {"json-", fuzz_json}, {"ipynb-", fuzz_ipynb}};
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
     if (strncmp(name, targets[i].name, strlen(targets[i].name)) == 0) return targets[i].run;
   ck_abort_msg("tests/fuzz/finds/%s: the name of no target", name);
@@ -378,6 +378,9 @@ END_TEST
 START_TEST(event_files) { run_spoiled(fuzz_events, "tests/files/samples/*tfevents*"); }
 END_TEST
 
+START_TEST(notebooks) { run_spoiled(fuzz_ipynb, "tests/files/notebooks/*.ipynb"); }
+END_TEST
+
 START_TEST(tables) { run_batches(fuzz_csv, make_table, 2, 1000); }
 END_TEST
 
@@ -389,7 +392,7 @@ int main(void) {
   const struct { const char *name; const TTest *test; } cases[] = {
       {"finds", past_finds}, {"decks", mutated_decks}, {"formats", format_specs},
       {"numbers", numbers}, {"cells", deck_cells}, {"idx", idx_files}, {"npy", npy_files}, {"npz", npz_files},
-      {"safetensors", safetensors_files}, {"png", png_files}, {"events", event_files}, {"csv", tables}, {"json", json_texts}};
+      {"safetensors", safetensors_files}, {"png", png_files}, {"events", event_files}, {"csv", tables}, {"json", json_texts}, {"ipynb", notebooks}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *test = tcase_create(cases[i].name);
     tcase_set_timeout(test, 3600);
