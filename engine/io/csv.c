@@ -100,7 +100,7 @@ static int cut_row(td_csv *csv, size_t *at) {
     more = *at < csv->in.size && csv->in.bytes[*at] == (uint8_t)csv->delimiter;
     if (more) ++*at;
   }
-  if (!csv->rows) csv->columns = count;
+  if (!csv->columns) csv->columns = count;
   if (count != csv->columns)
     return refuse(csv, begin, "the row has %lld fields, those before it have %lld", (long long)count,
                   (long long)csv->columns);
@@ -109,30 +109,50 @@ static int cut_row(td_csv *csv, size_t *at) {
   return TD_OK;
 }
 
-static int cut(td_csv *csv) {
+static int cut(td_csv *csv, size_t *at, int64_t count) {
   const td_input *in = &csv->in;
-  int64_t wrong = td_utf8_wrong(in->bytes, in->size);
-  if (wrong >= 0)
-    return refuse(csv, (uint64_t)wrong, "the text is not UTF-8: %02x is part of no character", in->bytes[wrong]);
-  size_t at = in->size >= 3 && !memcmp(in->bytes, "\xef\xbb\xbf", 3) ? 3 : 0;
-  while (at < in->size) {
-    if (in->bytes[at] == '\n' || in->bytes[at] == '\r') {
-      skip_line_end(csv, &at);
+  while (*at < in->size && csv->rows < count) {
+    if (in->bytes[*at] == '\n' || in->bytes[*at] == '\r') {
+      skip_line_end(csv, at);
       continue;
     }
-    int code = cut_row(csv, &at);
+    int code = cut_row(csv, at);
     if (code) return code;
     if (atomic_load_explicit(&in->context->interrupt, memory_order_relaxed))
-      return td_error_set(in->context, TD_ERROR_INTERRUPT, "load_csv: '%s': interrupted", in->path);
+      return td_error_set(in->context, TD_ERROR_INTERRUPT, "%s: '%s': interrupted", in->who, in->path);
   }
   return TD_OK;
 }
 
-int td_csv_open(td_context *context, const char *path, char delimiter, td_csv *csv) {
+static int check_text(const td_csv *csv, uint64_t begin, uint64_t end) {
+  int64_t wrong = td_utf8_wrong(csv->in.bytes + begin, (size_t)(end - begin));
+  if (wrong < 0) return TD_OK;
+  wrong += (int64_t)begin;
+  return refuse(csv, (uint64_t)wrong, "the text is not UTF-8: %02x is part of no character", csv->in.bytes[wrong]);
+}
+
+int td_csv_next(td_csv *csv, uint64_t *at, int64_t count) {
+  const td_input *in = &csv->in;
+  uint64_t begin = *at < in->size ? *at : in->size;
+  size_t end = !begin && in->size >= 3 && !memcmp(in->bytes, "\xef\xbb\xbf", 3) ? 3 : (size_t)begin;
+  csv->rows = 0;
+  int code = cut(csv, &end, count);
+  if (!code) code = check_text(csv, begin, end);
+  if (!code) code = td_input_check(in);
+  *at = end;
+  return code;
+}
+
+int td_csv_begin(td_context *context, const char *who, const char *path, char delimiter, td_csv *csv) {
   *csv = (td_csv){.delimiter = delimiter};
-  int code = td_input_open(&csv->in, context, "load_csv", path);
-  if (!code) code = cut(csv);
-  if (!code) code = td_input_check(&csv->in);
+  return td_input_open(&csv->in, context, who, path);
+}
+
+int td_csv_open(td_context *context, const char *path, char delimiter, td_csv *csv) {
+  uint64_t at = 0;
+  int code = td_csv_begin(context, "load_csv", path, delimiter, csv);
+  if (!code) code = check_text(csv, 0, csv->in.size);
+  if (!code) code = td_csv_next(csv, &at, INT64_MAX);
   if (code) td_csv_close(csv);
   return code;
 }
@@ -179,6 +199,13 @@ static bool is_missing(const char *at, size_t length) {
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (is_word(at, length, words[i])) return true;
   return false;
+}
+
+bool td_csv_missing(const td_csv *csv, int64_t row, int64_t column) {
+  const char *at;
+  size_t length;
+  trim(csv, field_at(csv, row, column), &at, &length);
+  return is_missing(at, length);
 }
 
 // ---- numbers ----
@@ -272,25 +299,35 @@ bool td_csv_has_header(const td_csv *csv) {
     size_t length;
     number n;
     trim(csv, field_at(csv, 0, column), &at, &length);
-    if (!length || read_number(at, length, &n) || is_word(at, length, "nan")) return false;
+    bool above_index = !length && !column && csv->columns > 1;
+    if (!above_index && (!length || read_number(at, length, &n) || is_word(at, length, "nan"))) return false;
   }
   return csv->rows > 0;
 }
 
-enum td_csv_kind td_csv_kind_of(const td_csv *csv, int64_t column, int64_t first) {
-  bool any_truth = false, any_other = first >= csv->rows, all_whole = first < csv->rows;
+enum td_csv_kind td_csv_kind_of(const td_csv *csv, int64_t column, int64_t first, bool filled) {
+  bool any_truth = false, any_other = !filled && first >= csv->rows, all_whole = first < csv->rows;
   for (int64_t row = first; row < csv->rows; row++) {
     const char *at;
     size_t length;
     number n = {0};
     trim(csv, field_at(csv, row, column), &at, &length);
-    if (!is_missing(at, length) && !read_number(at, length, &n)) return TD_CSV_TEXTS;
+    bool missing = is_missing(at, length);
+    if (missing && filled) continue;
+    if (!missing && !read_number(at, length, &n)) return TD_CSV_TEXTS;
     any_truth |= n.truth;
     any_other |= !n.truth;
     all_whole &= n.whole;
   }
   if (any_truth) return any_other ? TD_CSV_TEXTS : TD_CSV_BOOLS;
+  if (!any_other) return TD_CSV_NOTHING;
   return all_whole ? TD_CSV_INTEGERS : TD_CSV_FLOATS;
+}
+
+enum td_csv_kind td_csv_kind_join(enum td_csv_kind a, enum td_csv_kind b) {
+  bool mixes = a != TD_CSV_NOTHING && b != TD_CSV_NOTHING && (a == TD_CSV_BOOLS) != (b == TD_CSV_BOOLS);
+  if (mixes) return TD_CSV_TEXTS;
+  return a > b ? a : b;
 }
 
 static const char *put_integer(void *out, uint8_t dtype, const number *n) { // NULL, or what is wrong
@@ -309,14 +346,19 @@ static void put_real(void *out, uint8_t dtype, double real) {
   else *(uint16_t *)out = dtype == TD_FLOAT16 ? td_half_from_float((float)real) : td_bfloat_from_float((float)real);
 }
 
-static int put(const td_csv *csv, int64_t row, int64_t column, uint8_t dtype, void *out) {
+static number number_of(double real) {
+  bool whole = real == floor(real) && fabs(real) < 9e18;
+  return (number){.whole = whole, .integer = whole ? (int64_t)real : 0, .real = real};
+}
+
+static int put(const td_csv *csv, int64_t row, int64_t column, uint8_t dtype, double fill, void *out) {
   const td_csv_field *f = field_at(csv, row, column);
   const char *at, *wrong = NULL;
   size_t length;
-  number n = {.real = NAN};
+  number n = number_of(fill);
   trim(csv, f, &at, &length);
   bool missing = is_missing(at, length), real = td_dtype_is_float(dtype);
-  if (missing && !real) wrong = "a value is missing, and the dtype has no NaN for it";
+  if (missing && !real && isnan(fill)) wrong = "a value is missing, and the dtype has no NaN for it";
   else if (!missing && !read_number(at, length, &n))
     return refuse(csv, f->begin, "'%.*s' is not a number", (int)(length < 40 ? length : 40), at);
   else if (real) put_real(out, dtype, n.real);
@@ -324,7 +366,8 @@ static int put(const td_csv *csv, int64_t row, int64_t column, uint8_t dtype, vo
   return wrong ? refuse(csv, f->begin, "%s: %s", td_dtype_name(dtype), wrong) : TD_OK;
 }
 
-int td_csv_numbers(td_csv *csv, const int64_t *columns, int64_t count, int64_t first, uint8_t dtype, td_tensor **out) {
+int td_csv_numbers(td_csv *csv, const int64_t *columns, int64_t count, int64_t first, uint8_t dtype,
+                   const double *missing, td_tensor **out) {
   *out = NULL;
   td_tensor *t = td_tensor_new(csv->in.context, dtype, 2, (const int64_t[]){csv->rows - first, count});
   if (!t) return csv->in.context->error.code;
@@ -332,7 +375,7 @@ int td_csv_numbers(td_csv *csv, const int64_t *columns, int64_t count, int64_t f
   int code = TD_OK;
   for (int64_t row = first; !code && row < csv->rows; row++)
     for (int64_t i = 0; !code && i < count; i++, place += td_dtype_bytes(dtype))
-      code = put(csv, row, columns[i], dtype, place);
+      code = put(csv, row, columns[i], dtype, missing ? missing[i] : NAN, place);
   if (code) td_tensor_unref(t);
   else *out = t;
   return code;

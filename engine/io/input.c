@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/mman.h>
 
 #include "engine/base/file.h"
 #include "engine/base/map.h"
@@ -29,6 +30,10 @@ int td_input_check(const td_input *in) {
   atomic_store(&in->context->interrupt, 0);
   return td_error_set(in->context, TD_ERROR_FILE, "%s: '%s': the file became shorter while it was read", in->who,
                       in->path);
+}
+
+void td_input_forget(const td_input *in) {
+  if (in->mapped) madvise(in->mapped, in->size, MADV_DONTNEED);
 }
 
 void td_input_close(td_input *in) {

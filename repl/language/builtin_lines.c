@@ -1,6 +1,5 @@
 // Text files read line by line where they lie: mapped, so that a file of any size takes no memory, and read from any place,
 // so that a dataset's position in it is one number. Pages that were read are given back now and then.
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -8,9 +7,8 @@
 #include "engine/base/map.h"
 #include "repl/language/builtins.h"
 #include "repl/language/files.h"
-#include "repl/language/tensors.h"
 
-enum { FORGET_BYTES = 8 << 20, NUMBER_BYTES = 64 };
+enum { FORGET_BYTES = 8 << 20 };
 
 typedef struct lines {
   td_object object;
@@ -62,56 +60,8 @@ static td_value lines_text(td_interpreter *I, td_value self, td_value *arguments
   return pair(I, td_from(td_str_new(I, line, length)), next);
 }
 
-// ---- numbers between delimiters ----
-
-static bool field_number(const char *field, size_t length, float *number) {
-  char text[NUMBER_BYTES], *end;
-  while (length && (*field == ' ' || *field == '"')) field++, length--;
-  while (length && (field[length - 1] == ' ' || field[length - 1] == '"')) length--;
-  if (!length || length >= sizeof text) return false;
-  memcpy(text, field, length);
-  text[length] = 0;
-  *number = strtof(text, &end);
-  return !*end;
-}
-
-static td_value refuse_field(td_interpreter *I, size_t offset, const char *field, size_t length) {
-  td_raise(I, TD_CLASS_VALUE_ERROR, "csv: byte %zu: '%.*s' is no number", offset, (int)(length < 40 ? length : 40), field);
-  td_raise_hint(I, "skip=1 leaves out a line of names");
-  return TD_NIL;
-}
-
-static td_value row_of(td_interpreter *I, const lines *l, const char *line, size_t length, char delimiter) {
-  int64_t count = 1;
-  for (size_t i = 0; i < length; i++) count += line[i] == delimiter;
-  td_tensor *row = td_tensor_new(I->context, TD_FLOAT32, 1, &count);
-  if (!row) return td_raise_engine(I);
-  for (int64_t i = 0; i < count; i++) {
-    const char *end = memchr(line, delimiter, length);
-    size_t size = end ? (size_t)(end - line) : length;
-    if (!field_number(line, size, (float *)row->data + i)) {
-      td_tensor_unref(row);
-      return refuse_field(I, (size_t)(line - l->bytes), line, size);
-    }
-    line += size + 1;
-    length -= end ? size + 1 : size;
-  }
-  return td_tensor_box(I, row);
-}
-
-static td_value lines_numbers(td_interpreter *I, td_value self, td_value *arguments) { // offset, delimiter
-  const char *line;
-  size_t length, next;
-  if (!td_is(arguments[1], &td_str_type) || td_as_str(arguments[1])->length != 1)
-    return td_raise(I, TD_CLASS_VALUE_ERROR, "csv: the delimiter must be one character");
-  int found = line_at(I, (lines *)self.o, arguments[0], &line, &length, &next);
-  if (found <= 0) return found ? TD_NIL : TD_NONE;
-  return pair(I, row_of(I, (lines *)self.o, line, length, td_as_str(arguments[1])->data[0]), next);
-}
-
 static const td_method lines_methods[] = {
     {"text", "(offset)", lines_text, "(the line at a byte offset, the offset of the next); None after the last one."},
-    {"numbers", "(offset, delimiter=',')", lines_numbers, "The same of a line of numbers, as a float32 vector."},
     {NULL, NULL, NULL, NULL}};
 
 const td_type td_lines_type = {.name = "lines",

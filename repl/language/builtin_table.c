@@ -1,4 +1,5 @@
 // Builtins of tables as text: load_csv, save_csv.
+#include <math.h>
 #include <string.h>
 
 #include "engine/base/file.h"
@@ -6,6 +7,68 @@
 #include "engine/io/csv.h"
 #include "repl/language/builtins.h"
 #include "repl/language/files.h"
+
+bool td_delimiter_argument(td_interpreter *I, td_value v, const char *who, char *delimiter) {
+  if (!td_str_argument(I, v, who, "delimiter")) return false;
+  const td_str *text = td_as_str(v);
+  *delimiter = text->data[0];
+  if (text->length == 1 && !strchr("\"\r\n", *delimiter) && (unsigned char)*delimiter < 128) return true;
+  td_raise(I, TD_CLASS_VALUE_ERROR, "%s: delimiter must be one ASCII character other than a quote or a line end", who);
+  return false;
+}
+
+// ---- columns ----
+
+bool td_column_dtype(td_interpreter *I, td_value v, const char *who, int *dtype) {
+  uint8_t found;
+  bool texts = (td_is(v, &td_class_type) && !strcmp(((td_class *)v.o)->name->data, "str")) ||
+               (td_is(v, &td_str_type) && !strcmp(td_as_str(v)->data, "str"));
+  *dtype = texts ? TD_COLUMN_TEXTS : TD_COLUMN_FOUND;
+  if (texts || td_is_none(v)) return true;
+  if (td_to_dtype(I, v, &found)) return *dtype = found, true;
+  if (td_is_nil(I->raised))
+    td_raise(I, TD_CLASS_TYPE_ERROR, "%s: dtype must be a dtype or str, not %s", who, td_type_name(I, v));
+  return false;
+}
+
+int td_column_kind_dtype(enum td_csv_kind kind) {
+  static const int dtypes[] = {[TD_CSV_NOTHING] = TD_FLOAT32, [TD_CSV_BOOLS] = TD_BOOL, [TD_CSV_INTEGERS] = TD_INT64,
+                               [TD_CSV_FLOATS] = TD_FLOAT32, [TD_CSV_TEXTS] = TD_COLUMN_TEXTS};
+  return dtypes[kind];
+}
+
+td_value td_column_cell(td_interpreter *I, const td_csv *csv, int64_t row, int64_t column) {
+  td_text text = {0};
+  td_csv_text(csv, row, column, &text);
+  return td_from(td_str_take(I, &text));
+}
+
+static td_value texts_of(td_interpreter *I, const td_csv *csv, const td_column *c, int64_t first) {
+  td_list *list = td_list_new(I, csv->rows - first);
+  bool ok = list != NULL, fills = !td_is_nil(c->missing);
+  for (int64_t row = first; ok && row < csv->rows; row++) {
+    bool fill = fills && td_csv_missing(csv, row, c->number);
+    td_value text = fill ? td_ref(c->missing) : td_column_cell(I, csv, row, c->number);
+    ok = !td_is_nil(text) && td_list_append(I, list, text);
+    td_unref(text);
+  }
+  if (ok) return td_from(list);
+  td_unref(td_from(list));
+  return TD_NIL;
+}
+
+td_value td_column_read(td_interpreter *I, td_csv *csv, const td_column *c, int64_t first) {
+  bool ok = true;
+  double missing = NAN;
+  if (c->dtype == TD_COLUMN_TEXTS) return texts_of(I, csv, c, first);
+  if (!td_is_nil(c->missing)) missing = td_to_double(I, c->missing, &ok);
+  if (!ok) return TD_NIL;
+  td_tensor *all;
+  if (td_csv_numbers(csv, &c->number, 1, first, (uint8_t)c->dtype, &missing, &all) != TD_OK) return td_raise_engine(I);
+  td_tensor *flat = td_tensor_view(I->context, all, 1, all->shape, (const int64_t[]){1}, 0);
+  td_tensor_unref(all);
+  return td_tensor_box(I, flat);
+}
 
 // ---- load_csv ----
 
@@ -17,19 +80,14 @@ typedef struct table {
   td_list *names; // of the columns: strs, or ints without a header
   int64_t *wanted; // columns, in the order that was asked for
   int64_t count;
-  int dtype; // -1: by what a column holds
+  int dtype; // of all columns
+  td_value dtypes, missing; // by column: dicts, or None; borrowed
 } table;
-
-static td_value cell(const table *t, int64_t row, int64_t column) {
-  td_text text = {0};
-  td_csv_text(t->csv, row, column, &text);
-  return td_from(td_str_take(t->interpreter, &text));
-}
 
 static bool read_names(table *t) {
   t->names = td_list_new(t->interpreter, t->csv->columns);
   for (int64_t i = 0; t->names && i < t->csv->columns; i++) {
-    td_value name = t->header >= 0 ? cell(t, t->header, i) : td_int(i);
+    td_value name = t->header >= 0 ? td_column_cell(t->interpreter, t->csv, t->header, i) : td_int(i);
     bool ok = !td_is_nil(name) && td_list_append(t->interpreter, t->names, name);
     td_unref(name);
     if (!ok) return false;
@@ -75,40 +133,42 @@ static bool choose_columns(table *t, td_value columns) {
   return ok;
 }
 
-static enum td_csv_kind kind_of(const table *t, int64_t column) { return td_csv_kind_of(t->csv, column, t->first); }
-
-static uint8_t dtype_of(const table *t, enum td_csv_kind kind) {
-  static const uint8_t dtypes[] = {
-      [TD_CSV_BOOLS] = TD_BOOL, [TD_CSV_INTEGERS] = TD_INT64, [TD_CSV_FLOATS] = TD_FLOAT32};
-  return t->dtype >= 0 ? (uint8_t)t->dtype : dtypes[kind];
-}
-
-static td_value numbers_of(const table *t, const int64_t *columns, int64_t count, uint8_t dtype, bool flat) {
+static bool check_keys(const table *t, td_value columns, const char *what) { // of a dict by column
   td_interpreter *I = t->interpreter;
-  td_tensor *all;
-  if (td_csv_numbers(t->csv, columns, count, t->first, dtype, &all) != TD_OK) return td_raise_engine(I);
-  if (!flat) return td_tensor_box(I, all);
-  td_tensor *column = td_tensor_view(I->context, all, 1, all->shape, (const int64_t[]){1}, 0);
-  td_tensor_unref(all);
-  return td_tensor_box(I, column);
+  td_value key, unused;
+  int64_t position = 0, column;
+  if (td_is_none(columns)) return true;
+  if (!td_is(columns, &td_dict_type))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "load_csv: %s must be a dict by column, not %s", what,
+                    td_type_name(I, columns)), false;
+  while (td_dict_next(td_as_dict(columns), &position, &key, &unused))
+    if (!find_column(t, key, &column)) return false;
+  return true;
 }
 
-static td_value texts_of(const table *t, int64_t column) {
-  td_list *list = td_list_new(t->interpreter, t->csv->rows - t->first);
-  bool ok = list != NULL;
-  for (int64_t row = t->first; ok && row < t->csv->rows; row++) {
-    td_value text = cell(t, row, column);
-    ok = !td_is_nil(text) && td_list_append(t->interpreter, list, text);
-    td_unref(text);
-  }
-  if (ok) return td_from(list);
-  td_unref(td_from(list));
-  return TD_NIL;
+static bool look_up(const table *t, td_value columns, int64_t column, td_value *found) { // NIL: there is nothing for it
+  *found = TD_NIL;
+  if (td_is_none(columns)) return true;
+  int there = td_dict_get(t->interpreter, td_as_dict(columns), t->names->items[column], found);
+  if (!there) there = td_dict_get(t->interpreter, td_as_dict(columns), td_int(column), found);
+  if (there <= 0) *found = TD_NIL;
+  return there >= 0;
 }
 
-static td_value column_of(const table *t, int64_t column) { // with dtype= a text that is no number is left a text
-  enum td_csv_kind kind = kind_of(t, column);
-  return kind == TD_CSV_TEXTS ? texts_of(t, column) : numbers_of(t, &column, 1, dtype_of(t, kind), true);
+static bool describe(const table *t, int64_t number, td_column *c) {
+  td_value dtype;
+  *c = (td_column){.number = number, .dtype = t->dtype};
+  if (!look_up(t, t->missing, number, &c->missing) || !look_up(t, t->dtypes, number, &dtype)) return false;
+  if (!td_is_nil(dtype) && !td_column_dtype(t->interpreter, dtype, "load_csv", &c->dtype)) return false;
+  enum td_csv_kind kind = td_csv_kind_of(t->csv, number, t->first, !td_is_nil(c->missing));
+  bool left = kind == TD_CSV_TEXTS && td_is_nil(dtype); // with dtype= for all a text that is no number is left a text
+  if (c->dtype == TD_COLUMN_FOUND || left) c->dtype = td_column_kind_dtype(kind);
+  return true;
+}
+
+static td_value column_of(const table *t, int64_t number) {
+  td_column c;
+  return describe(t, number, &c) ? td_column_read(t->interpreter, t->csv, &c, t->first) : TD_NIL;
 }
 
 static td_value as_dict(const table *t) {
@@ -131,23 +191,21 @@ static td_value as_dict(const table *t) {
   return TD_NIL;
 }
 
-static td_value as_value(const table *t) { // a tensor where all are numbers without names
-  enum td_csv_kind widest = t->csv->rows > t->first ? TD_CSV_BOOLS : TD_CSV_FLOATS;
-  for (int64_t i = 0; i < t->count; i++) {
-    enum td_csv_kind kind = kind_of(t, t->wanted[i]);
-    if (kind > widest) widest = kind;
-  }
-  if (t->header >= 0 || widest == TD_CSV_TEXTS) return as_dict(t);
-  return numbers_of(t, t->wanted, t->count, dtype_of(t, widest), false);
+static td_value as_tensor(const table *t, uint8_t dtype) {
+  td_tensor *all;
+  int code = td_csv_numbers(t->csv, t->wanted, t->count, t->first, dtype, NULL, &all);
+  return code == TD_OK ? td_tensor_box(t->interpreter, all) : td_raise_engine(t->interpreter);
 }
 
-static bool delimiter_argument(td_interpreter *I, td_value v, const char *who, char *delimiter) {
-  if (!td_str_argument(I, v, who, "delimiter")) return false;
-  const td_str *text = td_as_str(v);
-  *delimiter = text->data[0];
-  if (text->length == 1 && !strchr("\"\r\n", *delimiter) && (unsigned char)*delimiter < 128) return true;
-  td_raise(I, TD_CLASS_VALUE_ERROR, "%s: delimiter must be one ASCII character other than a quote or a line end", who);
-  return false;
+static td_value as_value(const table *t) { // a tensor where all are numbers without names, and none is treated apart
+  enum td_csv_kind all = t->csv->rows > t->first ? TD_CSV_NOTHING : TD_CSV_FLOATS;
+  bool apart = t->header >= 0 || !td_is_none(t->dtypes) || !td_is_none(t->missing) || t->dtype == TD_COLUMN_TEXTS;
+  for (int64_t i = 0; !apart && i < t->count; i++) {
+    enum td_csv_kind kind = td_csv_kind_of(t->csv, t->wanted[i], t->first, false);
+    if (kind > all) all = kind;
+  }
+  if (apart || all == TD_CSV_TEXTS) return as_dict(t);
+  return as_tensor(t, (uint8_t)(t->dtype >= 0 ? t->dtype : td_column_kind_dtype(all)));
 }
 
 // header: None looks, True is row 0 and False none, a number is its row, as pandas has it.
@@ -173,22 +231,19 @@ static bool place_header(table *t, td_value v) {
 }
 
 static td_value builtin_load_csv(td_interpreter *I, td_value self,
-                                 td_value *arguments) { // path, header, delimiter, dtype, columns
+                                 td_value *arguments) { // path, header, delimiter, dtype, columns, defaults
   (void)self;
   char delimiter;
-  uint8_t dtype = 0;
   td_csv csv;
   const char *path = td_existing_path(I, arguments[0], "load_csv");
-  if (!path || !delimiter_argument(I, arguments[2], "load_csv", &delimiter)) return TD_NIL;
-  bool cast = !td_is_none(arguments[3]);
-  if (cast && !td_to_dtype(I, arguments[3], &dtype))
-    return td_is_nil(I->raised) ? td_raise(I, TD_CLASS_TYPE_ERROR, "load_csv: dtype must be a dtype, not %s",
-                                           td_type_name(I, arguments[3]))
-                                : TD_NIL;
+  if (!path || !td_delimiter_argument(I, arguments[2], "load_csv", &delimiter)) return TD_NIL;
+  table t = {.interpreter = I, .csv = &csv, .dtype = TD_COLUMN_FOUND, .dtypes = TD_NONE, .missing = arguments[5]};
+  if (td_is(arguments[3], &td_dict_type)) t.dtypes = arguments[3];
+  else if (!td_column_dtype(I, arguments[3], "load_csv", &t.dtype)) return TD_NIL;
   if (td_csv_open(I->context, path, delimiter, &csv) != TD_OK) return td_raise_engine(I);
-  table t = {.interpreter = I, .csv = &csv, .dtype = cast ? dtype : -1};
-  bool placed = place_header(&t, arguments[1]);
-  td_value result = placed && read_names(&t) && choose_columns(&t, arguments[4]) ? as_value(&t) : TD_NIL;
+  bool ok = place_header(&t, arguments[1]) && read_names(&t) && choose_columns(&t, arguments[4]) &&
+            check_keys(&t, t.dtypes, "dtype") && check_keys(&t, t.missing, "defaults");
+  td_value result = ok ? as_value(&t) : TD_NIL;
   td_memory_free(t.wanted);
   td_unref(td_from(t.names));
   td_csv_close(&csv);
@@ -320,7 +375,7 @@ static td_value builtin_save_csv(td_interpreter *I, td_value self, td_value *arg
   (void)self;
   sheet s = {.interpreter = I};
   const char *path = td_path_argument(I, arguments[0], "save_csv");
-  if (!path || !delimiter_argument(I, arguments[3], "save_csv", &s.delimiter)) return TD_NIL;
+  if (!path || !td_delimiter_argument(I, arguments[3], "save_csv", &s.delimiter)) return TD_NIL;
   bool ok = td_is(arguments[1], &td_dict_type) ? take_dict(&s, td_as_dict(arguments[1]))
                                                : take_tensor(&s, arguments[1], arguments[2]);
   ok = ok && add_rows(&s);
@@ -337,7 +392,7 @@ static td_value builtin_save_csv(td_interpreter *I, td_value self, td_value *arg
 }
 
 const td_method td_table_builtins[] = {
-    {"load_csv", "(path, header=None, delimiter=',', dtype=None, columns=None)", builtin_load_csv,
+    {"load_csv", "(path, header=None, delimiter=',', dtype=None, columns=None, defaults=None)", builtin_load_csv,
      "A table from a text file: a dict of its columns by the names in its header, or, without a header and with "
      "numbers alone, a "
      "tensor [rows, columns].\n\n"
@@ -347,7 +402,8 @@ const td_method td_table_builtins[] = {
      "N/A, NaN, null, None) are NaN. Other columns are lists of strs. header=None: the first row is the header when "
      "none of its "
      "fields is empty or a number; without one a dict's keys are the columns' numbers. True and False say so, header=n that it is row n. columns: the names or numbers "
-     "of those wanted. "
+     "of those wanted. dtype={\"zip\": str, \"age\": float32} says it for some columns, str leaves texts as they are; "
+     "defaults={\"age\": 0} is what stands for missing ones. "
      "Fields in double quotes may hold delimiters, line ends and doubled quotes; all rows must have as many fields."},
     {"save_csv", "(path, x, header=None, delimiter=',')", builtin_save_csv,
      "Saves a tensor of one or two axes, or a dict of columns (tensors of one axis, lists), as a text file.\n\nNumbers "

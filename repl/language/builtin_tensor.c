@@ -246,6 +246,7 @@ static const td_method *const tables[] = {
     td_tensor_file_builtins,
     td_summary_builtins,
     td_table_builtins,
+    td_csv_rows_builtins,
 };
 
 bool td_tensors_register(td_interpreter *I) {

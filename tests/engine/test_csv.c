@@ -99,7 +99,7 @@ START_TEST(numbers) {
   td_csv csv;
   td_tensor *t;
   ck_assert_int_eq(open_text(all.data, all.length, &csv), TD_OK);
-  ck_assert_int_eq(td_csv_numbers(&csv, (const int64_t[]){0}, 1, 0, TD_FLOAT64, &t), TD_OK);
+  ck_assert_int_eq(td_csv_numbers(&csv, (const int64_t[]){0}, 1, 0, TD_FLOAT64, NULL, &t), TD_OK);
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     double want = strtod(texts[i] + (*texts[i] == '"'), NULL), got = value(t, (int64_t)i);
     ck_assert_msg(!memcmp(&want, &got, 8), "%s: %.17g", texts[i], got);
@@ -117,18 +117,18 @@ START_TEST(missing_and_kinds) {
       "i,f,m,t,b,mix\n1,1,,a,True,true\n2,2.5,NA,2,FALSE,1\n3,3,nan,,true,0\n4,1e2,N/A,NULL,false,1\n";
   ck_assert_int_eq(open_text(text, strlen(text), &csv), TD_OK);
   ck_assert(td_csv_has_header(&csv));
-  ck_assert(td_csv_kind_of(&csv, 0, 1) == TD_CSV_INTEGERS && td_csv_kind_of(&csv, 1, 1) == TD_CSV_FLOATS &&
-            td_csv_kind_of(&csv, 2, 1) == TD_CSV_FLOATS && td_csv_kind_of(&csv, 3, 1) == TD_CSV_TEXTS &&
-            td_csv_kind_of(&csv, 4, 1) == TD_CSV_BOOLS && td_csv_kind_of(&csv, 5, 1) == TD_CSV_TEXTS);
-  ck_assert_int_eq(td_csv_numbers(&csv, (const int64_t[]){2, 0}, 2, 1, TD_FLOAT32, &t), TD_OK);
+  ck_assert(td_csv_kind_of(&csv, 0, 1, false) == TD_CSV_INTEGERS && td_csv_kind_of(&csv, 1, 1, false) == TD_CSV_FLOATS &&
+            td_csv_kind_of(&csv, 2, 1, false) == TD_CSV_FLOATS && td_csv_kind_of(&csv, 3, 1, false) == TD_CSV_TEXTS &&
+            td_csv_kind_of(&csv, 4, 1, false) == TD_CSV_BOOLS && td_csv_kind_of(&csv, 5, 1, false) == TD_CSV_TEXTS);
+  ck_assert_int_eq(td_csv_numbers(&csv, (const int64_t[]){2, 0}, 2, 1, TD_FLOAT32, NULL, &t), TD_OK);
   ck_assert(isnan(value(t, 0)) && value(t, 1) == 1 && isnan(value(t, 6)) && value(t, 7) == 4);
   td_tensor_unref(t);
-  refused(td_csv_numbers(&csv, (const int64_t[]){2}, 1, 1, TD_INT32, &t),
+  refused(td_csv_numbers(&csv, (const int64_t[]){2}, 1, 1, TD_INT32, NULL, &t),
           "line 2, column 5: int32: a value is missing");
-  refused(td_csv_numbers(&csv, (const int64_t[]){1}, 1, 1, TD_INT64, &t),
+  refused(td_csv_numbers(&csv, (const int64_t[]){1}, 1, 1, TD_INT64, NULL, &t),
           "line 3, column 3: int64: the number is not whole");
-  refused(td_csv_numbers(&csv, (const int64_t[]){3}, 1, 1, TD_FLOAT32, &t), "line 2, column 6: 'a' is not a number");
-  refused(td_csv_numbers(&csv, (const int64_t[]){0}, 1, 1, TD_BOOL, &t),
+  refused(td_csv_numbers(&csv, (const int64_t[]){3}, 1, 1, TD_FLOAT32, NULL, &t), "line 2, column 6: 'a' is not a number");
+  refused(td_csv_numbers(&csv, (const int64_t[]){0}, 1, 1, TD_BOOL, NULL, &t),
           "line 3, column 1: bool: the dtype can't hold");
   td_csv_close(&csv);
 }
@@ -154,7 +154,7 @@ static int load_spoiled(const char *path, bool *same) {
       td_text text = {0};
       td_csv_text(&csv, row, column, &text);
       td_text_clear(&text);
-      td_csv_kind_of(&csv, column, row);
+      td_csv_kind_of(&csv, column, row, false);
     }
   td_csv_has_header(&csv);
   td_csv_close(&csv);
