@@ -116,7 +116,7 @@ static bool walk_attributes(walk *w, td_value instance) {
   td_dict *attributes = ((td_instance *)instance.o)->attributes;
   int64_t position = 0;
   td_value key, value;
-  bool done = true;
+  bool done = !td_recursion(w->interpreter);
   while (done && attributes && td_dict_next(attributes, &position, &key, &value))
     done = walk_value(w, td_as_str(key)->data, value);
   return done;
@@ -191,6 +191,22 @@ static bool gather(walk *w, const char *path, td_value part) {
   return done;
 }
 
+static bool gather_inner(walk *w, const char *path, td_value part) {
+  (void)path;
+  if (td_is(part, &td_variable_type)) return true;
+  int seen = seen_before(w, part);
+  if (seen) return seen > 0;
+  return td_list_append(w->interpreter, w->found, part) && walk_attributes(w, part);
+}
+
+static td_value gather_layers(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  walk w = {.interpreter = I, .part = gather_inner};
+  if (!walk_begin(&w, "gather_layers", arguments)) return TD_NIL;
+  w.seen = td_dict_new(I);
+  return walk_end(&w, w.seen && gather_inner(&w, "", arguments[0]));
+}
+
 static td_value gather_variables(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
   walk w = {.interpreter = I, .part = gather, .frozen = td_truth(I, arguments[2]) == 1};
@@ -216,6 +232,8 @@ const td_method td_layer_builtins[] = {
      "The trainable Variables of a layer and of the layers (instances of cls) inside it, each once; frozen layers are "
      "left out.\n"
      "frozen=True: all that were made trainable, also what is frozen now."},
+    {"gather_layers", "(layer, cls, /)", gather_layers,
+     "A layer and the layers (instances of cls) inside it, each once, outer ones first."},
     {"session_value", "(name, /)", session_value,
      "What a name means at the prompt: the session's variable, or else the builtin or library name; None if nothing does."},
     {"held_parts", "(object, cls, /)", held_parts,
