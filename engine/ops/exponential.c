@@ -261,10 +261,11 @@ TD_KERNEL(logaddexp2)
 
 // x's share of e^(factor x) + e^(factor y): half of two equal ones, none of nothing.
 static td_tensor *share_of(td_scope *s, td_tensor *x, td_tensor *y, double factor) {
-  td_tensor *zero = td_scope_number(s, 0, x);
-  td_tensor *apart = td_where(s, td_equal(s, x, y), zero, td_subtract(s, x, y));
-  td_tensor *some = td_greater(s, x, td_scope_number(s, -INFINITY, x));
-  return td_where(s, some, td_sigmoid(s, times(s, apart, factor)), zero);
+  td_tensor *zero = td_scope_number(s, 0, x), *apart = td_subtract(s, x, y);
+  td_tensor *both = td_where(s, td_equal(s, x, y), zero, apart); // infinite; elsewhere it has no derivative
+  apart = td_where(s, td_equal(s, apart, apart), apart, both);
+  td_tensor *nothing = td_equal(s, x, td_scope_number(s, -INFINITY, x));
+  return td_where(s, nothing, zero, td_sigmoid(s, times(s, apart, factor)));
 }
 
 static int shares(td_rule *rule, double factor) {
