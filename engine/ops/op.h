@@ -180,6 +180,8 @@ struct td_op {
   // run. NULL: it always can
   const char *(*missing)(const td_arg *args);
   const td_op *lone;        // the row that the builtin means where only the first tensor is given (where); NULL: none
+  const td_op *tupled;      // the row that the builtin means where its last argument, a flag, is true (nonzero's
+                            // as_tuple), with the same inputs; NULL: none
   uint8_t shown;            // outputs that the builtin gives back, 0: all; the others are there for the rule (a drawn mask)
 };
 

@@ -186,14 +186,16 @@ static int nonzero_kernel(const td_call *call) {
 static const td_op nonzero = {
     .name = "nonzero",
     .alias = TD_ALIAS("argwhere"),
-    .params = {TD_X},
+    .params = {TD_X, {.name = "as_tuple", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(0)}},
+    .tupled = &td_nonzero_tuple_op,
     .kind = TD_KIND_INDEX,
     .flags = TD_HALF,
     .method = true,
     .infer = nonzero_infer,
     .kernel = nonzero_kernel,
     .no_gradient = "integer result",
-    .doc = "Positions of the elements that are not 0, in row-major order: int64 [n, rank], as in PyTorch.",
+    .doc = "Positions of the elements that are not 0, in row-major order: int64 [n, rank], as in PyTorch; with "
+           "as_tuple one tensor for each axis, as NumPy's, with which x is indexed.",
     .example = "nonzero(tensor([[0, 5], [6, 0]])).tolist()  # [[0, 1], [1, 0]]",
     .samples = TD_SAMPLES{{"3,4", NULL, 0, 1, "bool"},
                           {"2,3", NULL, -1, 1, "int64"},

@@ -328,9 +328,14 @@ static bool bind_tensor_list(td_interpreter *I, binding *b) {
   return ok;
 }
 
-static td_tensor *index_to_tensor(td_interpreter *I, td_value v) { // an empty list has no dtype of its own
+// Numbers and lists keep all their digits; an empty list has no dtype of its own.
+static td_tensor *index_to_tensor(td_interpreter *I, td_value v) {
   td_tensor *t = td_to_tensor(I, v, -1);
-  return t && !t->size && !td_is_tensor_like(v) ? td_cast_to(I, t, TD_INT64) : t;
+  if (!t || td_is_tensor_like(v)) return t;
+  if (!t->size) return td_cast_to(I, t, TD_INT64);
+  if (!td_dtype_is_float(t->dtype)) return t;
+  td_tensor_unref(t);
+  return td_to_tensor(I, v, TD_FLOAT64);
 }
 
 // As fail_argument, where a conversion raised already without knowing the argument's name. What user code raised, and
@@ -580,8 +585,10 @@ static void name_op(td_interpreter *I, const td_op *op) {
 
 static td_value run_bound(td_interpreter *I, const binding *b) {
   td_tensor *out[TD_OUTPUT_MAX];
-  if (td_op_apply(I->context, b->applied, (td_tensor *const *)b->in, b->in_count, b->args, out) == TD_OK)
-    return box_outputs(I, b->op, out);
+  bool tupled = b->op->tupled && b->args[b->arg_count - 1].i;
+  const td_op *applied = tupled ? b->op->tupled : b->applied;
+  if (td_op_apply(I->context, applied, (td_tensor *const *)b->in, b->in_count, b->args, out) == TD_OK)
+    return box_outputs(I, tupled ? applied : b->op, out);
   name_operands(I, b);
   name_op(I, b->op);
   return td_raise_engine(I);

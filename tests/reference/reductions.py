@@ -162,28 +162,26 @@ def in_line(x, axis):
 
 def between(x, q, axis, keepdims, method):
     """Quantiles, with what leads their gradient back: places of the elements below and above, weight of the latter."""
-    lone = not isinstance(q, tuple)
     lines, axes = in_line(x if x.is_floating_point() else x.float(), axis)
     values, order = torch.sort(lines, dim=-1, stable=True)
     parts = []
-    for share in (q,) if lone else q:
+    for share in q.flatten():
         rank = share * (values.shape[-1] - 1)
         low, high = math.floor(rank), math.ceil(rank)
         weight = rank - low
         if method == "nearest":
-            low = high = round(rank)
+            low = high = round(rank.item())
         low, high = (low, low) if method == "lower" else (high, high) if method == "higher" else (low, high)
         weight = 0 if low == high else 0.5 if method == "midpoint" else weight
         result = values[..., low] + (values[..., high] - values[..., low]) * weight
-        part = [result, order[..., low], order[..., high], torch.full_like(result, weight)]
+        part = [result, order[..., low], order[..., high], torch.ones_like(result) * weight]
         for a in sorted(axes) if keepdims else []:
             part = [t.unsqueeze(a) for t in part]
         parts.append(part)
-    return tuple(parts[0]) if lone else tuple(torch.stack(ts) for ts in zip(*parts))
-
-
-def percent(q):
-    return tuple(p / 100 for p in q) if isinstance(q, tuple) else q / 100
+    if not parts:
+        empty = torch.quantile(lines.detach(), torch.zeros(0, dtype=lines.dtype), -1) + lines.sum() * 0
+        return empty, empty.long(), empty.long(), empty * q.sum()
+    return tuple(torch.stack(ts).reshape(q.shape + ts[0].shape) for ts in zip(*parts))
 
 
 simple(
@@ -191,9 +189,9 @@ simple(
     argsort=lambda x, axis=-1, descending=False: torch.argsort(x, dim=axis, descending=descending, stable=True),
     topk=lambda x, k, axis=-1, largest=True: torch.topk(x, k, axis, largest),
     kthvalue=lambda x, k, axis=-1, keepdims=False: torch.kthvalue(x, k, axis, keepdims),
-    median=lambda x, axis=None, keepdims=False: between(x, 0.5, axis, keepdims, "midpoint"),
+    median=lambda x, axis=None, keepdims=False: between(x, torch.tensor(0.5), axis, keepdims, "midpoint"),
     quantile=lambda x, q, axis=None, keepdims=False, method="linear": between(x, q, axis, keepdims, method),
-    percentile=lambda x, q, axis=None, keepdims=False, method="linear": between(x, percent(q), axis, keepdims, method),
+    percentile=lambda x, q, axis=None, keepdims=False, method="linear": between(x, q / 100, axis, keepdims, method),
 )
 simple(nanmedian=OPS["median"], nanquantile=OPS["quantile"], nanpercentile=OPS["percentile"])
 
