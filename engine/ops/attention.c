@@ -4,6 +4,8 @@
 //     Gimelshein, 2018; Dao et al., 2022). Each row's log-sum-exp is an output of its own, at least in float32.
 //  2. The gradient computes scores again from it. A piece of keys adds up its own dq; pieces are added in order.
 //  3. Blocks and pieces are cut by sizes alone.
+//  4. With dropout the probabilities that are kept are drawn before, as an output of its own; what is left out of the
+//     sums of values still counts in the softmax.
 #include <math.h>
 #include <string.h>
 
@@ -13,6 +15,7 @@
 #include "engine/ops/flat.h"
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
+#include "engine/ops/random_draw.h"
 
 enum { QUERIES = 128, KEYS = 256 }; // of a block
 enum { MANY = 8, PARTS = 4 }; // from so many heads on they are enough to do; else a head's keys are parted
@@ -25,6 +28,7 @@ static int64_t quotient(int64_t a, int64_t b) { return (a + b - 1) / b; }
 typedef struct operand { // matrices with unit stride along rows
   const char *data;
   int64_t row, strides[TD_RANK_MAX]; // in elements; strides: of the heads' axes
+  int64_t group; // so many neighbours on the last of these axes share a matrix
 } operand;
 
 typedef struct added { // a mask; data NULL: none
@@ -41,6 +45,8 @@ typedef struct task {
   bool causal;
   operand q, k, v, c;
   added mask;
+  const uint8_t *kept; // heads x queries x keys; NULL: all
+  double kept_factor;
   char *y, *dk, *dv, *dq;
   char *logs_out; // of each row; float64 where all is, else float32
   const double *logs;
@@ -65,6 +71,7 @@ static void operand_place(const td_call *call, td_scratch *scratch, const td_vie
     v = copied(call, scratch, view, t->dtype);
   o->data = v.data;
   o->row = rows > 1 ? v.strides[lead] : columns;
+  o->group = lead && v.shape[lead - 1] > 1 ? t->shape[t->rank - 1] / v.shape[lead - 1] : 1;
   for (int i = 0; i < t->rank; i++) {
     int from = i - (t->rank - lead);
     o->strides[i] = from < 0 || v.shape[from] == 1 ? 0 : v.strides[from];
@@ -86,14 +93,14 @@ static void mask_place(const td_call *call, td_scratch *scratch, const td_view *
   memcpy(m->strides, wide.strides, sizeof m->strides);
 }
 
-static int64_t head_offset(const task *t, const int64_t *strides, int64_t head) {
+static int64_t head_offset(const task *t, const int64_t *strides, int64_t group, int64_t head) {
   int64_t at = 0;
-  for (int i = t->rank; i-- > 0; head /= t->shape[i]) at += head % t->shape[i] * strides[i];
+  for (int i = t->rank; i-- > 0; head /= t->shape[i], group = 1) at += head % t->shape[i] / group * strides[i];
   return at;
 }
 
 static const char *rows_of(const task *t, const operand *o, int64_t head, int64_t row) {
-  return o->data + (head_offset(t, o->strides, head) + row * o->row) * td_dtype_bytes(t->dtype);
+  return o->data + (head_offset(t, o->strides, o->group, head) + row * o->row) * td_dtype_bytes(t->dtype);
 }
 
 static int64_t query_rows(const task *t) { return least(QUERIES, t->queries); }
@@ -131,7 +138,7 @@ typedef double four __attribute__((vector_size(32)));
 #define SCORES(T, name)                                                                                        \
   static void name##_mask(const task *t, const block *b, int64_t i, T *scores) {                               \
     const added *m = &t->mask;                                                                                 \
-    int64_t at = head_offset(t, m->strides, b->head) + (b->row + i) * m->row + b->key * m->column;             \
+    int64_t at = head_offset(t, m->strides, 1, b->head) + (b->row + i) * m->row + b->key * m->column;             \
     if (m->truth) {                                                                                            \
       for (int64_t j = 0; j < b->keys; j++)                                                                    \
         if (!((const uint8_t *)m->data)[at + j * m->column]) scores[j] = -(T)INFINITY;                         \
@@ -212,6 +219,12 @@ typedef double four __attribute__((vector_size(32)));
   TD_CLONES static void name##_probabilities(T *scores, int64_t n, double log_sum) {                           \
     for (int64_t j = 0; j < n; j++) scores[j] = EXP(scores[j] - (T)log_sum);                            \
   }                                                                                                            \
+  TD_CLONES static void name##_drop(const task *t, const block *b, T *x) { /* and scales what is kept */       \
+    for (int64_t i = 0; i < b->rows; i++, x += b->keys) {                                                      \
+      const uint8_t *kept = t->kept + ((b->head * t->queries + b->row + i) * t->keys + b->key);                \
+      for (int64_t j = 0; j < b->keys; j++) x[j] = kept[j] ? x[j] * (T)t->kept_factor : 0;                     \
+    }                                                                                                          \
+  }                                                                                                            \
   /* gradients of scores, in place of those of probabilities */                                                \
   TD_CLONES static void name##_slopes(const T *restrict p, T *restrict d, int64_t n, double delta) {           \
     for (int64_t j = 0; j < n; j++) d[j] = p[j] * (d[j] - (T)delta);                                           \
@@ -234,6 +247,12 @@ static void scores_of(const task *t, const block *b, void *scores) {
            b->room);
   if (t->dtype == TD_FLOAT32) single_adapt(t, b, scores);
   else twofold_adapt(t, b, scores);
+}
+
+static void drop(const task *t, const block *b, void *x) {
+  if (!t->kept) return;
+  if (t->dtype == TD_FLOAT32) single_drop(t, b, x);
+  else twofold_drop(t, b, x);
 }
 
 static bool next_keys(const task *t, block *b) { // the first block: keys 0. False: no key is left that a row may see
@@ -264,6 +283,7 @@ static int64_t blocks_each(const task *t) { return quotient(t->queries, QUERIES)
     while (next_keys(t, b)) {                                                                             \
       scores_of(t, b, scores);                                                                            \
       name##_pass(b, scores, largest, total, shares);                                                     \
+      drop(t, b, scores);                                                                                 \
       multiply(t,                                                                                         \
                (td_gemm_job){.m = b->rows,                                                                \
                              .n = t->values,                                                              \
@@ -361,7 +381,9 @@ static void adjoint_keys(const task *t, block *b, double *dq, double *sums) {
                            .c = d,
                            .ldc = b->keys},
              b->room);
+    drop(t, b, d);
     slopes_of(t, b, p, d);
+    drop(t, b, p);
     add_product(t,
                 (td_gemm_job){.a_transposed = true,
                               .m = b->keys,
@@ -440,9 +462,10 @@ static void part_keys(task *t) {
 
 // ---- shapes ----
 
-enum { CAUSAL, SCALE }; // arguments of both rows
-enum { MASK = 3 }; // input of attention
-enum { A_C = 3, A_LOGS, A_DELTAS, A_MASK }; // inputs of the adjoint
+enum { DROPOUT, CAUSAL, SCALE, GROUPED }; // arguments of both rows
+enum { MASK = 3, KEY }; // inputs of attention
+enum { Y, LOGS, KEPT }; // its outputs
+enum { A_C = 3, A_LOGS, A_DELTAS, A_MASK, A_KEPT }; // inputs of the adjoint
 
 static bool given(const td_meta *meta) { return meta->rank <= TD_RANK_MAX; }
 
@@ -500,9 +523,36 @@ static int check_scale(td_infer *infer) {
   return td_infer_fail(infer, TD_ERROR_VALUE, "scale must be finite, not %g", scale->f);
 }
 
+static int check_rate(td_infer *infer) {
+  double rate = infer->args[DROPOUT].f;
+  if (rate >= 0 && rate <= 1) return TD_OK;
+  return td_infer_fail(infer, TD_ERROR_VALUE, "dropout_p must be from 0 to 1, not %g", rate);
+}
+
+// enable_gqa: a head of k and v serves a group of q's. From here on they count as if they were repeated.
+static int check_groups(td_infer *infer) {
+  td_meta *q = &infer->in[0];
+  if (!infer->args[GROUPED].i) return TD_OK;
+  for (int i = 0; i < 3; i++)
+    if (infer->in[i].rank < 3 || infer->in[i].rank == TD_RANK_MAX)
+      return td_infer_fail(infer, TD_ERROR_SHAPE, "enable_gqa needs heads, [..., heads, length, size]; %s has rank %d",
+                           infer->op->params[i].name, infer->in[i].rank);
+  int64_t heads = q->shape[q->rank - 3];
+  for (int i = 1; i < 3; i++) {
+    int64_t *own = &infer->in[i].shape[infer->in[i].rank - 3];
+    if (*own < 1 || heads % *own)
+      return td_infer_fail(infer, TD_ERROR_SHAPE, "the %lld heads of q are no multiple of the %lld of %s",
+                           (long long)heads, (long long)*own, infer->op->params[i].name);
+    *own = heads;
+  }
+  return TD_OK;
+}
+
 static int check_all(td_infer *infer, int mask, td_meta *heads) {
   int code = check_axes(infer);
   if (!code) code = check_scale(infer);
+  if (!code) code = check_rate(infer);
+  if (!code) code = check_groups(infer);
   if (!code) code = broadcast_heads(infer, heads);
   if (!code && heads->rank > TD_RANK_MAX - 2)
     code = td_infer_fail(infer, TD_ERROR_SHAPE, "more axes than tensors can have");
@@ -524,15 +574,17 @@ static td_meta matrices(const td_meta *heads, uint8_t dtype, int64_t rows, int64
 }
 
 static int attention_infer(td_infer *infer) {
-  const td_meta *q = &infer->in[0], *v = &infer->in[2];
+  const td_meta *q = &infer->in[0], *k = &infer->in[1], *v = &infer->in[2];
   td_meta heads;
   int code = check_all(infer, MASK, &heads);
   if (code) return code;
   infer->out[0] = matrices(&heads, result_dtype(infer, 3), q->shape[q->rank - 2], v->shape[v->rank - 1]);
   uint8_t wide = infer->out[0].dtype == TD_FLOAT64 ? TD_FLOAT64 : TD_FLOAT32;
-  infer->out[1] = matrices(&heads, wide, q->shape[q->rank - 2], 1);
-  infer->out[1].rank--;
-  return TD_OK;
+  infer->out[LOGS] = matrices(&heads, wide, q->shape[q->rank - 2], 1);
+  infer->out[LOGS].rank--;
+  infer->out[KEPT] = (td_meta){.dtype = TD_BOOL, .rank = 1};
+  if (infer->args[DROPOUT].f > 0) infer->out[KEPT] = matrices(&heads, TD_BOOL, q->shape[q->rank - 2], k->shape[k->rank - 2]);
+  return td_draw_check_key(infer);
 }
 
 static int adjoint_infer(td_infer *infer) {
@@ -557,6 +609,8 @@ static int adjoint_infer(td_infer *infer) {
 
 // ---- kernels ----
 
+static double kept_factor(const td_arg *args) { return args[DROPOUT].f < 1 ? 1 / (1 - args[DROPOUT].f) : 0; }
+
 static task task_of(const td_call *call) { // sizes alone
   const td_view *q = &call->in[0], *k = &call->in[1], *v = &call->in[2], *out = &call->out[0];
   task t = {.dtype = out->dtype, .rank = out->rank - 2, .heads = 1, .causal = call->args[CAUSAL].i};
@@ -566,6 +620,7 @@ static task task_of(const td_call *call) { // sizes alone
   t.size = q->shape[q->rank - 1];
   t.values = v->shape[v->rank - 1];
   t.scale = call->args[SCALE].given ? call->args[SCALE].f : 1 / sqrt((double)t.size);
+  t.kept_factor = kept_factor(call->args);
   return t;
 }
 
@@ -582,12 +637,27 @@ static int64_t attention_workspace(const td_call *call) {
   return scratch.used + td_items_scratch(call->context->pool, t.heads * blocks_each(&t), forward_scratch(&t));
 }
 
+static void draw_blocks(void *argument, int64_t first, int64_t last) { // a: the rate
+  const td_draw *d = argument;
+  uint32_t bits[4 * TD_DRAW_BATCH];
+  for (int64_t b = first; b < last; b += TD_DRAW_BATCH) {
+    int64_t blocks = least(last - b, TD_DRAW_BATCH), at = b * 4, end = least(at + blocks * 4, d->out.size);
+    td_random_blocks(d->seed, d->counter + (uint64_t)b, d->stream, blocks, bits);
+    for (int64_t i = at; i < end; i++) d->mask[i] = (double)bits[i - at] * 0x1p-32 >= d->a;
+  }
+}
+
 static int attention_kernel(const td_call *call) {
   td_scratch scratch = {.at = call->workspace};
   task t = task_of(call);
   task_place(call, &scratch, MASK, &t);
-  t.y = call->out[0].data;
-  t.logs_out = call->out[1].data;
+  t.y = call->out[Y].data;
+  t.logs_out = call->out[LOGS].data;
+  if (call->args[DROPOUT].f > 0) {
+    td_draw draw = {.out = call->out[KEPT], .mask = (uint8_t *)call->out[KEPT].data, .a = call->args[DROPOUT].f};
+    td_draw_run(call, &draw, draw.out.size, 4, 16, draw_blocks);
+    t.kept = draw.mask;
+  }
   td_items_run(call->context->pool, t.heads * blocks_each(&t), forward_scratch(&t), forward_item, &t,
                td_scratch_take(&scratch, 0, 1));
   return TD_OK;
@@ -603,6 +673,8 @@ static task adjoint_place(const td_call *call, td_scratch *scratch) {
   operand_place(call, scratch, &call->in[A_C], &t, &t.c);
   t.logs = td_scratch_view(scratch, pool, &call->in[A_LOGS], TD_FLOAT64);
   t.deltas = td_scratch_view(scratch, pool, &call->in[A_DELTAS], TD_FLOAT64);
+  if (A_KEPT < call->in_count && call->in[A_KEPT].data)
+    t.kept = td_scratch_view(scratch, pool, &call->in[A_KEPT], TD_BOOL);
   t.sums = td_scratch_take(scratch, sums_bytes(&t), 1);
   return t;
 }
@@ -632,12 +704,19 @@ typedef struct whole {
   td_tensor *q, *k, *v, *c;
   td_tensor *p, *slope; // probabilities; gradients of scores: p (c v^T - delta)
   td_tensor *off; // c v^T - delta
-  double scale;
+  td_tensor *kept; // NULL: all
+  double scale, kept_factor;
 } whole;
 
 static td_tensor *transposed(td_scope *s, td_tensor *t) { return td_swap_last(s, t); }
 static td_tensor *scaled(const whole *w, td_tensor *t) {
   return td_multiply(w->s, t, td_scope_number(w->s, w->scale, t));
+}
+
+static td_tensor *dropped(const whole *w, td_tensor *t) { // as probabilities are
+  if (!w->kept || !t) return t;
+  td_tensor *scaled_up = td_multiply(w->s, t, td_scope_number(w->s, w->kept_factor, t));
+  return td_where(w->s, w->kept, scaled_up, td_scope_number(w->s, 0, t));
 }
 
 static td_tensor *as_column(td_scope *s, td_tensor *t, const td_tensor *like) { // [..., L] against [..., L, S]
@@ -660,12 +739,14 @@ static td_tensor *masked(td_scope *s, td_tensor *scores, td_tensor *mask, bool c
 static whole whole_of(td_rule *rule) { // of the adjoint's inputs
   td_scope *s = &rule->scope;
   td_tensor *const *in = rule->in;
-  whole w = {.s = s, .q = in[0], .k = in[1], .v = in[2], .c = in[A_C]};
+  whole w = {.s = s, .q = in[0], .k = in[1], .v = in[2], .c = in[A_C], .kept_factor = kept_factor(rule->args)};
+  if (rule->in_count > A_KEPT) w.kept = in[A_KEPT];
   w.scale = rule->args[SCALE].given ? rule->args[SCALE].f : 1 / sqrt((double)w.q->shape[w.q->rank - 1]);
   td_tensor *scores = scaled(&w, td_matmul(s, w.q, transposed(s, w.k)));
   scores = masked(s, scores, rule->in_count > A_MASK ? in[A_MASK] : NULL, rule->args[CAUSAL].i);
   w.p = td_exp(s, td_subtract(s, scores, as_column(s, in[A_LOGS], scores)));
-  w.off = td_subtract(s, td_matmul(s, w.c, transposed(s, w.v)), as_column(s, in[A_DELTAS], scores));
+  w.off = dropped(&w, td_matmul(s, w.c, transposed(s, w.v)));
+  w.off = td_subtract(s, w.off, as_column(s, in[A_DELTAS], scores));
   w.slope = td_multiply(s, w.p, w.off);
   return w;
 }
@@ -678,7 +759,8 @@ static td_tensor *row_sums(td_scope *s, td_tensor *t) {
 }
 
 // dq = scale slope k, dk = scale slope^T q, dv = p^T c, with cotangents uq, uk, uv: what reaches slope is
-// scale (uq k^T + q uk^T), what reaches p is off times it and c uv^T.
+// scale (uq k^T + q uk^T), what reaches p is off times it and c uv^T. In p^T c and in off, c v^T - delta, p and c v^T are
+// dropped where there is dropout.
 static int adjoint_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
   whole w = whole_of(rule);
@@ -688,7 +770,7 @@ static int adjoint_vjp(td_rule *rule) {
   if (uk) to_slope = plus(s, to_slope, td_matmul(s, w.q, transposed(s, uk)));
   if (to_slope) to_slope = scaled(&w, to_slope);
   if (to_slope) to_p = td_multiply(s, to_slope, w.off);
-  if (uv) to_p = plus(s, to_p, td_matmul(s, w.c, transposed(s, uv)));
+  if (uv) to_p = plus(s, to_p, dropped(&w, td_matmul(s, w.c, transposed(s, uv))));
   if (!to_p) return TD_OK;
   td_tensor *to_scores = td_multiply(s, to_p, w.p), *to_off = to_slope ? td_multiply(s, to_slope, w.p) : NULL;
   if (rule->needs[0]) {
@@ -699,9 +781,10 @@ static int adjoint_vjp(td_rule *rule) {
     rule->din[1] = scaled(&w, td_matmul(s, transposed(s, to_scores), w.q));
     if (uq) rule->din[1] = td_add(s, rule->din[1], scaled(&w, td_matmul(s, transposed(s, w.slope), uq)));
   }
-  if (rule->needs[2] && to_off) rule->din[2] = td_matmul(s, transposed(s, to_off), w.c);
-  if (rule->needs[A_C] && to_off) rule->din[A_C] = td_matmul(s, to_off, w.v);
-  if (rule->needs[A_C] && uv) rule->din[A_C] = plus(s, rule->din[A_C], td_matmul(s, w.p, uv));
+  td_tensor *to_products = dropped(&w, to_off);
+  if (rule->needs[2] && to_off) rule->din[2] = td_matmul(s, transposed(s, to_products), w.c);
+  if (rule->needs[A_C] && to_off) rule->din[A_C] = td_matmul(s, to_products, w.v);
+  if (rule->needs[A_C] && uv) rule->din[A_C] = plus(s, rule->din[A_C], td_matmul(s, dropped(&w, w.p), uv));
   if (rule->needs[A_LOGS]) rule->din[A_LOGS] = td_negative(s, row_sums(s, to_scores));
   if (rule->needs[A_DELTAS] && to_off) rule->din[A_DELTAS] = td_negative(s, row_sums(s, to_off));
   if (rule->in_count > A_MASK && rule->needs[A_MASK]) rule->din[A_MASK] = to_scores;
@@ -710,9 +793,11 @@ static int adjoint_vjp(td_rule *rule) {
 
 // ---- rows ----
 
-#define ARGUMENTS                                                                \
-  {.name = "is_causal", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(0)}, { \
-    .name = "scale", .kind = TD_PARAM_FLOAT                                      \
+#define ARGUMENTS                                                                             \
+  {.name = "dropout_p", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(0)},             \
+      {.name = "is_causal", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(0)},            \
+      {.name = "scale", .kind = TD_PARAM_FLOAT}, {                                            \
+    .name = "enable_gqa", .kind = TD_PARAM_BOOL, .fallback = TD_INT_DEFAULT(0)                \
   }
 #define MASK_PARAM \
   { .name = "mask", .kind = TD_PARAM_TENSOR_OPTIONAL, .alias = TD_ALIAS("attn_mask") }
@@ -720,7 +805,8 @@ static int adjoint_vjp(td_rule *rule) {
 static const td_op adjoint_op = {
     .name = "attention_adjoint",
     .params = {TD_TENSOR_PARAM("q"), TD_TENSOR_PARAM("k"), TD_TENSOR_PARAM("v"), TD_TENSOR_PARAM("c"),
-               TD_TENSOR_PARAM("logs"), TD_TENSOR_PARAM("deltas"), MASK_PARAM, ARGUMENTS},
+               TD_TENSOR_PARAM("logs"), TD_TENSOR_PARAM("deltas"), MASK_PARAM,
+               {.name = "kept", .kind = TD_PARAM_TENSOR_OPTIONAL}, ARGUMENTS},
     .kind = TD_KIND_OPAQUE,
     .flags = TD_HIDDEN,
     .outputs = 3,
@@ -731,37 +817,72 @@ static const td_op adjoint_op = {
     .saves = TD_SAVES_INPUTS,
     .doc =
         "Gradients of scaled_dot_product_attention in q, k and v for the cotangent c. With p = exp(scale q k^T + mask "
-        "- logs) and g = p (c v^T - deltas): scale g k, scale g^T q, p^T c.\nGradient: by matrix products.",
-    .samples = TD_SAMPLES{{"3,2; 4,2; 4,3; 3,3; 3; 3; none", NULL, 0.2, 1, NULL},
-                          {"2,3,2; 1,4,2; 4,1; 2,3,1; 2,3; 2,3; 3,4", "is_causal=True, scale=0.5", 0.2, 1, NULL},
-                          {"3,2; 4,2; 4,3; 3,3; 3; 3; 3,4", NULL, 0, 1,
-                           "float64; float64; float64; float64; float64; float64; bool"},
+        "- logs) and g = p (c v^T - deltas): scale g k, scale g^T q, p^T c; where kept is given, p^T c and c v^T are dropped as the "
+        "probabilities were.\nGradient: by matrix products.",
+    .samples = TD_SAMPLES{{"3,2; 4,2; 4,3; 3,3; 3; 3; none; none", NULL, 0.2, 1, NULL},
+                          {"2,3,2; 1,4,2; 4,1; 2,3,1; 2,3; 2,3; 3,4; none", "is_causal=True, scale=0.5", 0.2, 1, NULL},
+                          {"3,2; 4,2; 4,3; 3,3; 3; 3; 3,4; none", NULL, 0, 1,
+                           "float64; float64; float64; float64; float64; float64; bool; float64"},
+                          {"3,2; 4,2; 4,3; 3,3; 3; 3; none; 3,4", "dropout_p=0.25", 0, 1,
+                           "float64; float64; float64; float64; float64; float64; bool; bool"},
                           TD_SAMPLES_END},
 };
 
+// k or v with each head as often as it serves one of q's, and back: the sum over a group.
+static td_tensor *repeated(td_scope *s, td_tensor *t, int64_t heads) {
+  int64_t shape[TD_RANK_MAX], head = t->rank - 3, own = t->shape[head];
+  if (own == heads) return t;
+  td_arg axis = {.given = 1, .count = 1, .ints = {head + 1}};
+  td_tensor *wide = td_expand_axes(s, t, &axis, t->rank + 1);
+  memcpy(shape, t->shape, sizeof shape);
+  memmove(shape + head + 2, shape + head + 1, 2 * sizeof *shape);
+  shape[head + 1] = heads / own;
+  wide = td_broadcast_to(s, wide, t->rank + 1, shape);
+  memcpy(shape, t->shape, sizeof shape);
+  shape[head] = heads;
+  return td_reshape(s, wide, t->rank, shape);
+}
+
+static td_tensor *gathered(td_scope *s, td_tensor *t, const td_meta *to) {
+  int64_t shape[TD_RANK_MAX], own = to->shape[to->rank - 3];
+  if (!t || t->shape[t->rank - 3] == own) return t;
+  int head = t->rank - 3;
+  memcpy(shape, t->shape, sizeof shape);
+  memmove(shape + head + 2, shape + head + 1, 2 * sizeof *shape);
+  shape[head] = own;
+  shape[head + 1] = t->shape[head] / own;
+  td_arg axis = {.given = 1, .count = 1, .ints = {head + 1}};
+  return td_sum(s, td_reshape(s, t, t->rank + 1, shape), &axis, false);
+}
+
 static int attention_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  td_tensor *c = rule->cotangent[0], *deltas = NULL, *made[TD_OUTPUT_MAX];
-  uint8_t wide = rule->out_meta[1].dtype;
-  if (c) deltas = row_sums(s, td_multiply(s, td_cast(s, c, wide), td_cast(s, rule->out[0], wide)));
-  else c = td_scope_filled(s, 0, &rule->out_meta[0]);
-  if (rule->cotangent[1])
-    deltas = deltas ? td_subtract(s, deltas, rule->cotangent[1]) : td_negative(s, rule->cotangent[1]);
+  td_tensor *c = rule->cotangent[Y], *deltas = NULL, *made[TD_OUTPUT_MAX];
+  uint8_t wide = rule->out_meta[LOGS].dtype;
+  bool grouped = rule->args[GROUPED].i;
+  if (c) deltas = row_sums(s, td_multiply(s, td_cast(s, c, wide), td_cast(s, rule->out[Y], wide)));
+  else c = td_scope_filled(s, 0, &rule->out_meta[Y]);
+  if (rule->cotangent[LOGS])
+    deltas = deltas ? td_subtract(s, deltas, rule->cotangent[LOGS]) : td_negative(s, rule->cotangent[LOGS]);
   td_tensor *mask = rule->in_count > MASK ? rule->in[MASK] : NULL;
-  td_tensor *in[] = {rule->in[0], rule->in[1], rule->in[2], c, rule->out[1], deltas, mask};
+  td_tensor *in[] = {rule->in[0], rule->in[1], rule->in[2], c, rule->out[LOGS], deltas, mask, NULL};
+  if (rule->args[DROPOUT].f > 0) in[A_KEPT] = rule->out[KEPT];
+  td_arg args[] = {rule->args[DROPOUT], rule->args[CAUSAL], rule->args[SCALE], TD_INT_ARG(0)};
+  for (int i = 1; i < 3 && grouped; i++) in[i] = repeated(s, in[i], in[0]->shape[in[0]->rank - 3]);
   if (s->failed || !deltas || !c) return TD_OK;
-  if (td_op_apply(s->context, &adjoint_op, in, 7, rule->args, made)) {
+  if (td_op_apply(s->context, &adjoint_op, in, 8, args, made)) {
     s->failed = true;
     return TD_OK;
   }
   for (int i = 0; i < 3; i++) {
     td_tensor *t = td_scope_own(s, made[i]);
-    if (rule->needs[i]) rule->din[i] = t;
+    if (rule->needs[i]) rule->din[i] = i && grouped ? gathered(s, t, &rule->in_meta[i]) : t;
   }
   if (!mask || !rule->needs[MASK]) return TD_OK;
   td_rule adjoint = *rule;
   memcpy(adjoint.in, in, sizeof in);
-  adjoint.in_count = 7;
+  adjoint.in_count = 8;
+  adjoint.args = args;
   td_scope_open(&adjoint.scope, s->context);
   td_tensor *slope = whole_of(&adjoint).slope;
   if (slope) rule->din[MASK] = td_scope_own(s, td_tensor_ref(slope));
@@ -772,9 +893,9 @@ static int attention_vjp(td_rule *rule) {
 
 static const td_op attention = {
     .name = "scaled_dot_product_attention",
-    .params = {TD_TENSOR_PARAM("q"), TD_TENSOR_PARAM("k"), TD_TENSOR_PARAM("v"), MASK_PARAM, ARGUMENTS},
+    .params = {TD_TENSOR_PARAM("q"), TD_TENSOR_PARAM("k"), TD_TENSOR_PARAM("v"), MASK_PARAM, TD_KEY_PARAM, ARGUMENTS},
     .kind = TD_KIND_OPAQUE,
-    .outputs = 2,
+    .outputs = 3,
     .shown = 1,
     .infer = attention_infer,
     .kernel = attention_kernel,
@@ -787,17 +908,21 @@ static const td_op attention = {
         "mask [..., L, S]: bool, True takes part; or floating, added to the scores. is_causal lets row i see the keys "
         "up to i. scale None is 1 / sqrt(E). A row that may see no key is 0, and so is its gradient. The scores are "
         "never held whole.\n"
+        "With dropout_p each probability becomes 0 that often and is divided by 1 - dropout_p else. enable_gqa: the heads, "
+        "third axis from the end, of k and v are fewer, and each serves a group of q's.\n"
         "Gradient: scores are computed again, block by block; that of a floating mask, and those of second order, "
         "hold them whole.",
     .example = "scaled_dot_product_attention(ones((1, 2)), ones((2, 2)), tensor([[1.], [3.]])).item()  # 2.0",
     .source = "Vaswani et al., 2017; Dao et al., FlashAttention, 2022",
-    .samples = TD_SAMPLES{{"3,2; 4,2; 4,3; none", NULL, -1, 1, NULL},
-                          {"2,2,3,2; 2,2,3,2; 2,2,3,2; none", "is_causal=True", -1, 1, NULL},
-                          {"2,3,2; 4,2; 1,4,1; 3,4", "scale=0.7", -1, 1, NULL},
-                          {"2,3,2; 2,4,2; 2,4,2; 2,1,4", NULL, -1, 1, "float64; float64; float64; bool"},
-                          {"4,2; 2,2; 2,3; 2", "is_causal=True", -1, 1, NULL},
-                          {"2,2; 3,2; 3,2; 2,1", NULL, -1, 1, "float64; float64; float64; bool"},
-                          {"0,3,2; 0,4,2; 0,4,3; none", NULL, -1, 1, NULL},
+    .samples = TD_SAMPLES{{"3,2; 4,2; 4,3; none; none", NULL, -1, 1, NULL},
+                          {"2,2,3,2; 2,2,3,2; 2,2,3,2; none; none", "is_causal=True", -1, 1, NULL},
+                          {"2,3,2; 4,2; 1,4,1; 3,4; none", "scale=0.7", -1, 1, NULL},
+                          {"2,3,2; 2,4,2; 2,4,2; 2,1,4; none", NULL, -1, 1, "float64; float64; float64; bool; int64"},
+                          {"4,2; 2,2; 2,3; 2; none", "is_causal=True", -1, 1, NULL},
+                          {"2,2; 3,2; 3,2; 2,1; none", NULL, -1, 1, "float64; float64; float64; bool; int64"},
+                          {"0,3,2; 0,4,2; 0,4,3; none; none", NULL, -1, 1, NULL},
+                          {"4,3,2; 2,5,2; 2,5,3; none; none", "enable_gqa=True", -1, 1, NULL},
+                          {"2,6,3,2; 3,3,2; 1,2,3,2; 6,1,3; none", "enable_gqa=True, is_causal=True", -1, 1, NULL},
                           TD_SAMPLES_END},
 };
 

@@ -90,18 +90,18 @@ static const op_case cases[] = {
     {"batch_norm", "[[1], [3]]; [1]; [4]; [2]; [1]", "eps=0.0", "[[1], [3]]; [1]; [4]", "[[1], [1]]; [-2]; [-.25]; [1]; [2]"},
     {"batch_norm", "[[1], [3]]; [1, 2]; [4]; none; none", NULL, "!SHAPE: mean must hold one number for each of x's 1 channels", NULL},
     // attention: rows that see nothing are 0
-    {"scaled_dot_product_attention", "[[1], [1]]; [[1], [1]]; [[1], [3]]; bool [[1, 0], [0, 0]]", NULL, "[[1], [0]]",
+    {"scaled_dot_product_attention", "[[1], [1]]; [[1], [1]]; [[1], [3]]; bool [[1, 0], [0, 0]]; none", NULL, "[[1], [0]]",
      NULL},
-    {"scaled_dot_product_attention", "[[1], [1]]; [[1], [1]]; [[1], [3]]; none", "is_causal=True", "[[1], [2]]",
+    {"scaled_dot_product_attention", "[[1], [1]]; [[1], [1]]; [[1], [3]]; none; none", "is_causal=True", "[[1], [2]]",
      "[[0], [0]]; [[-.5], [.5]]; [[1.5], [.5]]"},
-    {"scaled_dot_product_attention", "f32 [[1000], [1]]; [[1000], [-1000]]; [[1], [3]]; none", NULL, "[[1], [1]]", NULL},
-    {"scaled_dot_product_attention", "{2, 3}; {0, 3}; {0, 1}; none", NULL, "[[0], [0]]", NULL},
-    {"scaled_dot_product_attention", "{2, 3}; {4, 2}; {4, 1}; none", NULL, "!SHAPE: q and k must have one size: 3 and 2", NULL},
-    {"scaled_dot_product_attention", "{2, 3}; {4, 3}; {5, 1}; none", NULL, "!SHAPE: k has 4 keys, v 5 values", NULL},
-    {"scaled_dot_product_attention", "{2, 3}; {4, 3}; {4, 1}; {3, 4}", NULL, "!SHAPE: mask [3, 4] doesn't broadcast to [2, 4]",
+    {"scaled_dot_product_attention", "f32 [[1000], [1]]; [[1000], [-1000]]; [[1], [3]]; none; none", NULL, "[[1], [1]]", NULL},
+    {"scaled_dot_product_attention", "{2, 3}; {0, 3}; {0, 1}; none; none", NULL, "[[0], [0]]", NULL},
+    {"scaled_dot_product_attention", "{2, 3}; {4, 2}; {4, 1}; none; none", NULL, "!SHAPE: q and k must have one size: 3 and 2", NULL},
+    {"scaled_dot_product_attention", "{2, 3}; {4, 3}; {5, 1}; none; none", NULL, "!SHAPE: k has 4 keys, v 5 values", NULL},
+    {"scaled_dot_product_attention", "{2, 3}; {4, 3}; {4, 1}; {3, 4}; none", NULL, "!SHAPE: mask [3, 4] doesn't broadcast to [2, 4]",
      NULL},
-    {"scaled_dot_product_attention", "{2, 3}; {4, 3}; {4, 1}; i64 {2, 4}", NULL, "!DTYPE: mask must be bool", NULL},
-    {"scaled_dot_product_attention", "[1]; {4, 3}; {4, 1}; none", NULL, "!SHAPE: q must be [..., length, size]", NULL},
+    {"scaled_dot_product_attention", "{2, 3}; {4, 3}; {4, 1}; i64 {2, 4}; none", NULL, "!DTYPE: mask must be bool", NULL},
+    {"scaled_dot_product_attention", "[1]; {4, 3}; {4, 1}; none; none", NULL, "!SHAPE: q must be [..., length, size]", NULL},
 };
 
 // ---- large operands ----
@@ -146,6 +146,7 @@ static const large larges[] = {
     {"scaled_dot_product_attention", NULL, 3, {{4, {2, 3, 300, 9}}, {4, {2, 3, 700, 9}}, {4, {2, 3, 700, 11}}}},
     {"scaled_dot_product_attention", "is_causal=True", 3, {{4, {1, 2, 600, 9}}, {4, {1, 2, 600, 9}}, {4, {1, 2, 600, 7}}}},
     {"scaled_dot_product_attention", "is_causal=True", 3, {{4, {1, 2, 200, 9}}, {4, {1, 2, 700, 9}}, {4, {1, 2, 700, 7}}}},
+    {"scaled_dot_product_attention", "enable_gqa=True", 3, {{4, {2, 6, 200, 9}}, {4, {2, 2, 300, 9}}, {4, {2, 3, 300, 7}}}},
     {"scaled_dot_product_attention", NULL, 4,
      {{4, {3, 4, 200, 9}}, {4, {3, 1, 300, 9}}, {4, {3, 1, 300, 7}}, {2, {200, 300}}}},
 };
@@ -291,7 +292,7 @@ START_TEST(long_attention_is_that_of_the_whole_matrix) {
     ck_assert_double_le(fabs(td_tensor_get_float(right, e) - td_tensor_get_float(out[0], e)), 1e-13);
   td_scope_close(&s);
   for (int i = 0; i < 3; i++) td_tensor_unref(in[i]);
-  for (int i = 0; i < 2; i++) td_tensor_unref(out[i]);
+  for (int i = 0; i < 3; i++) td_tensor_unref(out[i]);
 }
 END_TEST
 

@@ -202,8 +202,11 @@ def mask_of(scores, mask, is_causal):
 
 
 @op
-def scaled_dot_product_attention(q, k, v, mask=None, is_causal=False, scale=None):
-    """The result, and each row's log-sum-exp: 0 where no key may be seen."""
+def scaled_dot_product_attention(q, k, v, mask=None, key=None, dropout_p=0.0, is_causal=False, scale=None,
+                                 enable_gqa=False):
+    """The result, each row's log-sum-exp, 0 where no key may be seen, and nothing of what was dropped."""
+    if enable_gqa:
+        k, v = (t.repeat_interleave(q.shape[-3] // t.shape[-3], -3) for t in (k, v))
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     scores = mask_of(scale * q @ k.transpose(-1, -2), mask, is_causal)
     if is_causal and mask is not None:
@@ -212,16 +215,17 @@ def scaled_dot_product_attention(q, k, v, mask=None, is_causal=False, scale=None
     none = (scores == -torch.inf).all(-1)
     logs = torch.logsumexp(torch.where(none[..., None], 0.0, scores), -1)
     shape = torch.broadcast_shapes(y.shape[:-1], logs.shape)
-    return y, torch.where(none, 0.0, logs).expand(shape)
+    return y, torch.where(none, 0.0, logs).expand(shape), torch.zeros(0, dtype=torch.bool)
 
 
 @op
-def attention_adjoint(q, k, v, c, logs, deltas, mask=None, is_causal=False, scale=None):
+def attention_adjoint(q, k, v, c, logs, deltas, mask=None, kept=None, dropout_p=0.0, is_causal=False, scale=None):
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     scores = mask_of(scale * q @ k.transpose(-1, -2), mask, is_causal)
     p = torch.exp(scores - logs[..., None])
-    g = p * (c @ v.transpose(-1, -2) - deltas[..., None])
-    return scale * g @ k, scale * g.transpose(-1, -2) @ q, p.transpose(-1, -2) @ c
+    kept = 1 if kept is None else kept.to(c.dtype) / (1 - dropout_p)
+    g = p * (kept * (c @ v.transpose(-1, -2)) - deltas[..., None])
+    return scale * g @ k, scale * g.transpose(-1, -2) @ q, (kept * p).transpose(-1, -2) @ c
 
 
 # ---- resizing ----
