@@ -30,11 +30,17 @@ td_context *td_context_beside(const td_context *context) {
   td_context *beside = td_context_new(1);
   if (!beside) return NULL;
   beside->home = context->home;
-  beside->seed = context->seed;
   beside->warn = context->warn;
   beside->describe = context->describe;
   beside->owner = context->owner;
   return beside;
+}
+
+void td_context_set_random(td_context *context, uint64_t seed, uint64_t counter, uint64_t streams) {
+  context->seed = seed;
+  context->counter = counter;
+  context->streams = streams;
+  context->random_sets++;
 }
 
 uint64_t td_context_stream(td_context *context) {

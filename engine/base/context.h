@@ -20,6 +20,7 @@ struct td_context {
   td_pool *pool;
   uint64_t seed, counter;              // session's random state: numbers drawn so far
   uint64_t streams;                    // independent streams given out since the seed was set (td_context_stream)
+  uint64_t random_sets;                // how often td_context_set_random was called
   td_place place;                      // the source place that runs now; ops stamp it on what they make
   union {
     struct {
@@ -58,8 +59,10 @@ static inline void td_context_enter(td_context *context) {
 }
 
 td_context *td_context_new(int threads); // threads 0: td_threads_wanted(); NULL: no memory
-td_context *td_context_beside(const td_context *context); // for another thread of the same owner: kernels run on it alone
+// For another thread of the same owner: kernels run on it alone. What it draws is its own: seed 0.
+td_context *td_context_beside(const td_context *context);
 void td_context_free(td_context *context);
+void td_context_set_random(td_context *context, uint64_t seed, uint64_t counter, uint64_t streams);
 uint64_t td_context_stream(td_context *context); // seed of a new stream of random numbers; the session's own go on undisturbed
 
 

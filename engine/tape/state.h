@@ -59,6 +59,8 @@ struct td_tape {
   int target_count;
 };
 
+typedef struct td_kept td_kept;
+
 typedef struct td_tapes { // context->tapes
   uint64_t open, paused;  // slots
   uint64_t watching;      // slots whose tapes watch accessed Variables
@@ -68,6 +70,7 @@ typedef struct td_tapes { // context->tapes
   int no_grad;            // depth
   int gathering;          // scopes in which gradients are meant to add up
   const td_observer *observer; // of backward passes; NULL: none
+  td_kept *kept;          // values that the Variables get back at the end of an aside
   const td_record *running; // whose rule a pass runs now; NULL: none
   td_region *region;      // that is being made
   td_region *replaying;   // that is being filled
@@ -82,6 +85,7 @@ typedef struct td_tapes { // context->tapes
 td_tapes *td_tapes_of(td_context *context);   // made on first use; NULL: no memory, error set
 void td_tapes_update(td_context *context);    // recording and context->recorder, from the rest
 
+void td_aside_keep(td_tapes *tapes, td_variable *v); // its value is about to be replaced by a view of it (aside.c)
 int td_tapes_loosen(td_context *context);     // turns the no-tape mode on
 
 // ---- records ----

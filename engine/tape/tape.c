@@ -321,6 +321,7 @@ static int lead(td_context *context, td_variable *v, uint64_t wanted) {
   td_tapes *tapes = context->tapes;
   td_record *record = leaf_of(v);
   bool shared = atomic_load_explicit(&v->value->refs, memory_order_relaxed) > 1;
+  td_aside_keep(tapes, v);
   if (shared && !own_value(context, v)) return context->error.code;
   if (shared || !record) {
     td_leaf *leaf = td_leaf_new(context, v->value, v->id);
@@ -434,7 +435,7 @@ void td_tape_note_cut(td_context *context, enum td_cut cut, td_tensor *t, td_var
   if (!tapes || !tapes->open) return;
   const td_record *record = t ? (const td_record *)t->origin : NULL;
   uint64_t id = v ? v->id : 0;
-  for (uint64_t left = tapes->open; left; left &= left - 1) {
+  for (uint64_t left = tapes->open & ~tapes->hidden; left; left &= left - 1) {
     int slot = __builtin_ctzll(left);
     bool tracked = record && record->origin.tapes >> slot & 1;
     if (tracked || (v && watches(tapes->slots[slot], id)) || (v && would_watch(tapes->slots[slot], v, cut)))

@@ -59,6 +59,20 @@ typedef struct td_apart {
 td_apart td_apart_enter(td_context *context, uint64_t seed);
 void td_apart_leave(td_context *context, const td_apart *outer);
 
+// Around code that runs in the middle of another one's: no tape that is open now records any of it, whatever scope of
+// no_grad it stands in; tapes that it opens itself record as ever. Its random numbers go on from the state that it finds,
+// and that state is put back, unless it was set meanwhile (td_context_set_random). Calls nest.
+typedef struct td_aside {
+  uint64_t seed, counter, streams, random_sets;
+  uint64_t hidden;
+  int no_grad;
+  const struct td_observer *observer;
+  struct td_kept *kept;
+} td_aside;
+bool td_aside_possible(const td_context *context); // not inside of vmap, of a backward pass, or of code that runs apart
+td_aside td_aside_enter(td_context *context);
+void td_aside_leave(td_context *context, const td_aside *outer);
+
 td_tape *td_tape_new(td_context *context, bool persistent, bool watch_accessed_variables);
 void td_tape_unref(td_context *context, td_tape *tape);
 td_tape *td_tape_ref(td_tape *tape);

@@ -85,8 +85,7 @@ static td_value builtin_seed(td_interpreter *I, td_value self, td_value *argumen
   bool ok = true;
   int64_t seed = td_to_int(I, arguments[0], &ok);
   if (!ok) return td_is_nil(I->raised) ? td_raise(I, TD_CLASS_TYPE_ERROR, "seed: needs an int") : TD_NIL;
-  I->context->seed = (uint64_t)seed;
-  I->context->counter = I->context->streams = 0;
+  td_context_set_random(I->context, (uint64_t)seed, 0, 0);
   return TD_NONE;
 }
 
@@ -110,9 +109,7 @@ static td_value builtin_set_random_state(td_interpreter *I, td_value self, td_va
   if (!ok)
     return td_is_nil(I->raised) ? td_raise(I, TD_CLASS_TYPE_ERROR, "set_random_state: needs what get_random_state gave")
                                 : TD_NIL;
-  I->context->seed = (uint64_t)parts[0];
-  I->context->counter = (uint64_t)parts[1];
-  I->context->streams = (uint64_t)parts[2];
+  td_context_set_random(I->context, (uint64_t)parts[0], (uint64_t)parts[1], (uint64_t)parts[2]);
   return TD_NONE;
 }
 
@@ -238,6 +235,7 @@ static const td_method *const tables[] = {
     td_optimizer_builtins,
     td_layer_builtins,
     td_worker_builtins,
+    td_boundary_builtins,
     td_dataset_builtins,
     td_lines_builtins,
     td_plot_builtins,

@@ -44,6 +44,8 @@ struct td_core {
   bool log_fixed;           // by the command line
   td_dict *loggers;         // by name
   struct td_plots *plots;   // the curves of plot(); NULL: none yet
+  int detours;              // at boundaries (boundary.h), one in the other, that run now
+  double detoured;          // seconds that runs stood at boundaries
   td_text output;
   int output_stream;        // 1 stdout, 2 stderr
   int exit_code;

@@ -19,6 +19,8 @@ typedef struct td_frame {
   td_cell *owner;           // class body: cell that will hold the class, for super(); borrowed. Functions: function->owner
 } td_frame;
 
+struct td_boundary;
+typedef bool td_at_boundary(td_interpreter *, const struct td_boundary *boundary); // false: exception
 typedef td_value td_command(td_interpreter *, char kind, const char *line); // kind '%', '!' or '?'; None, or a value to show; NIL: exception
 
 struct td_interpreter {
@@ -48,6 +50,7 @@ struct td_interpreter {
   td_dict *results;         // _1, _2 ...
   void (*on_call)(td_interpreter *, const td_prototype *callee); // a debugger, told of every call of a function while depth_limit is 0
   char *(*read_line)(td_interpreter *, const char *prompt); // a line from whoever sits there, owned by the caller; NULL: end of input, or exception. NULL itself: nobody
+  td_at_boundary *boundary; // what happens at step boundaries (boundary.h); NULL: nothing
   td_command *command;      // runs COMMAND lines; set by the notebook; NULL: they are errors
   const struct td_library_deck *library; // the standard library's decks, ends with name NULL; set by who made the interpreter; NULL: none
   const td_builtin *builtin; // the builtin function that was called last: its data, for natives shared by many rows

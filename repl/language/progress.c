@@ -2,7 +2,8 @@
 // a second. The clock is read only where an event could be due, so a fast loop pays a few nanoseconds a step.
 #include <string.h>
 #include <time.h>
-#include "repl/language/names.h"
+#include "repl/language/boundary.h"
+#include "repl/language/core.h"
 #include "repl/language/tensors.h"
 
 typedef struct progress {
@@ -27,12 +28,19 @@ static double now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+// Seconds that don't go by while the run stands at a boundary.
+static double running(const td_interpreter *I) { return now() - I->core->detoured; }
+
+static const char *label_of(const progress *p) {
+  return td_is(p->label, &td_str_type) ? td_as_str(p->label)->data : "";
+}
+
 static void emit(progress *p, double at, bool final) {
   td_interpreter *I = p->interpreter;
   p->emitted = at;
   if (!I->sink) return;
   td_output_flush(I);
-  const char *label = td_is(p->label, &td_str_type) ? td_as_str(p->label)->data : "";
+  const char *label = label_of(p);
   td_event event = {.kind = TD_EVENT_PROGRESS,
                     .cell = I->cell,
                     .id = p->id,
@@ -52,14 +60,14 @@ static void close_bar(progress *p) {
   if (!p->open) return;
   p->open = false;
   p->interpreter->progress_level--;
-  emit(p, now(), true);
+  emit(p, running(p->interpreter), true);
 }
 
 // Reads the clock every few steps; the stride follows the speed so that events come about 20 times a second.
 static void advance(progress *p, int64_t steps) {
   p->done += steps;
   if (p->done < p->check_at) return;
-  double at = now(), since = at - p->emitted;
+  double at = running(p->interpreter), since = at - p->emitted;
   if (since >= 0.05) {
     if (p->stride > 1 && since > 0.1) p->stride /= 2;
     emit(p, at, false);
@@ -70,7 +78,7 @@ static void advance(progress *p, int64_t steps) {
 static void start(progress *p) {
   p->done = p->seen = 0;
   p->check_at = p->stride = 1;
-  p->started = now();
+  p->started = running(p->interpreter);
   p->open = true;
   p->handed = false;
   p->level = p->interpreter->progress_level++;
@@ -92,6 +100,8 @@ static td_value progress_next(td_interpreter *I, td_value v) {
   progress *p = (progress *)v.o;
   if (td_is_nil(p->iterator)) return TD_NIL;
   if (p->handed) advance(p, 1);
+  p->handed = false;
+  if (!td_boundary_reach(I, label_of(p), p->done, p->total)) return TD_NIL;
   td_value item = td_next(I, p->iterator);
   if (td_is_nil(item)) {
     close_bar(p);

@@ -92,6 +92,13 @@ td_place td_own_place(const td_interpreter *I) {
   return place;
 }
 
+static void locate(const td_interpreter *I, td_place place, td_event *event) {
+  const td_script *script = td_source_find(&I->sources, place);
+  if (!script) return;
+  event->name = script->name;
+  td_source_position(script, (uint32_t)place, &event->line, &event->column);
+}
+
 void td_warn(td_interpreter *I, const char *message) {
   char text[96] = "";
   td_place place = td_own_place(I);
@@ -99,6 +106,7 @@ void td_warn(td_interpreter *I, const char *message) {
   if (place) td_place_describe(I->context, place, text, sizeof text);
   td_event event = {
       .kind = TD_EVENT_WARNING, .cell = I->cell, .text = message, .length = strlen(message), .detail = text};
+  locate(I, place, &event);
   emit(I, &event);
 }
 
@@ -119,11 +127,7 @@ static void emit_error(td_interpreter *I, td_text *text, td_place place) {
            text->data);
   td_event event = {
       .kind = TD_EVENT_ERROR, .cell = I->cell, .text = text->data, .length = text->length, .detail = line_text};
-  const td_script *script = td_source_find(&I->sources, place);
-  if (script) {
-    event.name = script->name;
-    td_source_position(script, (uint32_t)place, &event.line, &event.column);
-  }
+  locate(I, place, &event);
   emit(I, &event);
 }
 
@@ -317,7 +321,8 @@ td_run_result td_run(td_interpreter *I, td_module *module, const char *text, siz
   double begin = seconds_now();
   if (I->frame == &I->core->root) td_stack_limit_find(I);
   I->cell = options->cell;
-  td_event started = {.kind = TD_EVENT_CELL_STARTED, .cell = I->cell, .text = text, .length = length};
+  int level = I->core->detours;
+  td_event started = {.kind = TD_EVENT_CELL_STARTED, .cell = I->cell, .text = text, .length = length, .level = level};
   emit(I, &started);
   run_prepare(I, &r, module, text, length, options->name, options->folder);
   if (r.script) r.script->line_base = options->line;
@@ -326,6 +331,7 @@ td_run_result td_run(td_interpreter *I, td_module *module, const char *text, siz
   td_plots_flush(I);
   td_event finished = {.kind = TD_EVENT_CELL_FINISHED,
                        .cell = I->cell,
+                       .level = level,
                        .seconds = seconds_now() - begin,
                        .status = (int32_t)result,
                        .total = result == TD_RUN_EXIT ? I->core->exit_code : 0};

@@ -4,13 +4,15 @@
 //  1. A thread gives the turn back inside long kernels and file reads (td_context.leave), in sleep, and while it waits for
 //     a queue. Nothing shared is touched there.
 //  2. Who waits loses patience after a while and raises td_context.wanted, which running code looks at where
-//     it looks for Ctrl-C, between statements; then the turn is handed over. The main thread's patience is shorter: it
-//     is the one that somebody waits for.
-//  3. Without workers there is no td_turn, and nothing is locked.
+//     it looks for Ctrl-C, between statements; then the turn is handed over. A worker's patience is longer: nobody waits
+//     for it.
+//  3. As long as no second thread takes turns nothing is locked, and the main thread leaves nothing.
 //  4. Blocks of memory come from one cache that goes with the turn: a worker's tensors are freed by the main thread.
 #include "repl/language/turn.h"
+#include "repl/language/core.h"
 
-enum { MAIN_PATIENCE = 100 * 1000, WORKER_PATIENCE = 2 * 1000 * 1000, LOOKS = 20 * 1000 * 1000 }; // nanoseconds
+enum { PATIENCE = 100 * 1000, WORKER_PATIENCE = 2 * 1000 * 1000, LOOKS = 20 * 1000 * 1000 }; // nanoseconds
+enum { STACK_VALUES = 1 << 16 };
 
 static void load(td_evaluator *e) {
   td_interpreter *I = e->interpreter;
@@ -42,10 +44,12 @@ static struct timespec after(int64_t nanoseconds) {
 static void take(td_evaluator *e) { // the lock is held
   td_turn *turn = e->interpreter->turn;
   turn->waiting++;
+  int64_t patience = e->patient ? WORKER_PATIENCE : PATIENCE;
   while (turn->holder) {
-    struct timespec until = after(e == &turn->main ? MAIN_PATIENCE : WORKER_PATIENCE);
+    struct timespec until = after(patience);
     pthread_cond_timedwait(&turn->free, &turn->lock, &until);
     if (turn->holder) atomic_store(&turn->holder->context->wanted, 1);
+    if (patience < LOOKS) patience *= 2; // it knows by now
   }
   turn->waiting--;
   turn->holder = e;
@@ -111,7 +115,7 @@ void td_turn_await(td_interpreter *I, pthread_cond_t *changed) {
 
 static void leave(void *thread) {
   td_evaluator *e = thread;
-  e->away = e->interpreter->turn->workers != NULL;
+  e->away = e->interpreter->turn->others > 0;
   if (e->away) td_turn_give(e);
 }
 
@@ -120,12 +124,37 @@ static void enter(void *thread) {
   if (e->away) td_turn_take(e);
 }
 
-void td_evaluator_init(td_interpreter *I, td_evaluator *e, td_context *context) {
-  e->interpreter = I;
-  e->context = context;
-  context->leave = leave;
-  context->enter = enter;
-  context->thread = e;
+static void let_leave(td_evaluator *e) {
+  e->context->enter = enter;
+  e->context->thread = e;
+  e->context->leave = leave;
+}
+
+void td_turn_share(td_turn *turn) {
+  if (!turn->others++) let_leave(&turn->main);
+}
+
+bool td_evaluator_open(td_interpreter *I, td_evaluator *e) {
+  td_context *context = td_context_beside(I->turn->main.context);
+  td_value *stack = context ? td_memory_new(STACK_VALUES * sizeof *stack) : NULL;
+  if (!stack) return td_context_free(context), false;
+  *e = (td_evaluator){.interpreter = I, .context = context, .root = {.module = I->main, .slots = stack}};
+  e->registers = (td_registers){.context = context,
+                                .frame = &e->root,
+                                .slots = stack,
+                                .stack = stack,
+                                .stack_top = stack,
+                                .stack_end = stack + STACK_VALUES,
+                                .depth_limit = TD_DEPTH_LIMIT,
+                                .raised = TD_NIL,
+                                .handling = TD_NIL};
+  let_leave(e);
+  return true;
+}
+
+void td_evaluator_close(td_evaluator *e) {
+  td_context_free(e->context);
+  td_memory_free(e->registers.stack);
 }
 
 // ---- life ----
@@ -152,7 +181,8 @@ bool td_turn_open(td_interpreter *I) {
   I->turn = turn;
   turn->holder = &turn->main;
   turn->main.cache = td_memory_cache_use(turn->cache);
-  td_evaluator_init(I, &turn->main, I->context);
+  turn->main.interpreter = I;
+  turn->main.context = I->context;
   return true;
 }
 

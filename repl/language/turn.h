@@ -19,9 +19,11 @@ typedef struct td_registers {
 
 typedef struct td_evaluator { // a thread that evaluates
   td_interpreter *interpreter;
-  td_context *context;        // borrowed
+  td_context *context;
   td_registers registers;     // while it doesn't have the turn
   td_memory_cache *cache;     // the thread's own, while it has the turn and uses the shared one
+  td_frame root;              // what runs first has it as its caller; of all but the main one
+  bool patient;               // waits a while before it asks the one that has the turn
   bool away;                  // gave the turn back by leave()
 } td_evaluator;
 
@@ -35,13 +37,17 @@ struct td_turn {
   int64_t live;               // containers of the heap, while nobody has the turn
   td_memory_cache *cache;     // of whoever has the turn
   td_evaluator main;
+  int others;                 // threads beside the main one that may want the turn; the turn guards it
   struct td_worker *workers;  // that run; the turn guards it
   struct td_worker *ended;    // to be joined
 };
 
 bool td_turn_open(td_interpreter *);         // before the first worker starts; the caller has the turn then. false: MemoryError
 void td_turn_close(td_interpreter *);        // when no worker is left
-void td_evaluator_init(td_interpreter *, td_evaluator *, td_context *); // context is the one of its thread
+void td_turn_share(td_turn *);               // one more thread takes turns; the caller has the turn
+// Another thread, with a context and a stack of its own. false: no memory.
+bool td_evaluator_open(td_interpreter *, td_evaluator *);
+void td_evaluator_close(td_evaluator *);     // it hasn't the turn, and its thread has ended
 void td_turn_make_condition(pthread_cond_t *); // for td_turn_await
 void td_turn_take(td_evaluator *);           // waits for the turn
 void td_turn_give(td_evaluator *);           // gives it back: the values are others' until it is taken again

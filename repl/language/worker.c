@@ -14,7 +14,7 @@
 #include "repl/language/tensors.h"
 #include "repl/language/turn.h"
 
-enum { WORKER_STACK_VALUES = 1 << 16, THREADS_MOST = 64, DEPTH_MOST = 1 << 20 };
+enum { THREADS_MOST = 64, DEPTH_MOST = 1 << 20 };
 
 typedef struct place { // of one element
   td_value result;     // NIL: not ready
@@ -37,7 +37,6 @@ typedef struct feed {
 typedef struct td_worker {
   td_evaluator evaluator;
   feed *feed;
-  td_frame root;
   pthread_t thread;
   struct td_worker *next;
 } td_worker;
@@ -139,18 +138,8 @@ static bool work_once(td_interpreter *I, feed *f) {
   return true;
 }
 
-static void load_fresh(td_worker *w) { // the registers of a thread that runs nothing yet
-  td_interpreter *I = w->evaluator.interpreter;
-  td_registers *r = &w->evaluator.registers;
-  w->root = (td_frame){.module = I->main, .slots = r->stack};
-  r->stack_top = r->slots = r->stack;
-  r->stack_end = r->stack + WORKER_STACK_VALUES;
-  r->frame = &w->root;
-  r->depth_limit = TD_DEPTH_LIMIT;
-  r->raised = r->handling = TD_NIL;
-}
-
 static void leave_workers(td_turn *turn, td_worker *w) { // to those that ended
+  turn->others--;
   td_worker **link = &turn->workers;
   while (*link != w) link = &(*link)->next;
   *link = w->next;
@@ -173,8 +162,7 @@ static void *work(void *argument) {
 }
 
 static void worker_free(td_worker *w) {
-  td_context_free(w->evaluator.context);
-  td_memory_free(w->evaluator.registers.stack);
+  td_evaluator_close(&w->evaluator);
   td_memory_free(w);
 }
 
@@ -188,17 +176,13 @@ static void join_ended(td_turn *turn) {
 
 static td_worker *worker_new(td_interpreter *I, feed *f) {
   td_worker *w = td_memory_new_zero(sizeof *w);
-  td_context *context = w ? td_context_beside(I->context) : NULL;
-  td_value *stack = context ? td_memory_new(WORKER_STACK_VALUES * sizeof *stack) : NULL;
-  if (!stack) {
-    td_context_free(context);
+  if (!w || !td_evaluator_open(I, &w->evaluator)) {
     td_memory_free(w);
     return td_raise_memory(I), NULL;
   }
+  w->evaluator.context->seed = I->context->seed;
+  w->evaluator.patient = true;
   w->feed = f;
-  w->evaluator.registers = (td_registers){.context = context, .stack = stack};
-  td_evaluator_init(I, &w->evaluator, context);
-  load_fresh(w);
   return w;
 }
 
@@ -216,6 +200,7 @@ static bool worker_start(td_interpreter *I, feed *f) { // false: exception
     td_raise(I, TD_CLASS_OS_ERROR, "the system gives no thread: %s", strerror(code));
     return false;
   }
+  td_turn_share(I->turn);
   w->next = I->turn->workers;
   I->turn->workers = w;
   f->holders++;

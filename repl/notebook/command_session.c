@@ -171,8 +171,7 @@ static td_value run_seed(td_interpreter *I, const char *number) {
   char *end;
   long long seed = strtoll(number, &end, 0);
   if (!*number || *end) return td_raise(I, TD_CLASS_VALUE_ERROR, "%%seed needs an integer");
-  I->context->seed = (uint64_t)seed;
-  I->context->counter = I->context->streams = 0;
+  td_context_set_random(I->context, (uint64_t)seed, 0, 0);
   return TD_NONE;
 }
 

@@ -12,6 +12,7 @@ extern const td_command_row td_commands_inspect[]; // %who %whos %mem %tape
 extern const td_command_row td_commands_trouble[]; // %nan %health
 extern const td_command_row td_commands_debug[];   // %debug
 extern const td_command_row td_commands_plot[];    // %plot %runs
+extern const td_command_row td_commands_pause[];   // %pause %resume %step %stop
 extern const td_command_row td_commands_undo[];    // %undo
 
 // Evaluates an expression and stops at each record of the tape that its backward passes come to; NIL: exception.

@@ -3,7 +3,9 @@
 //     waiting one of the same bar. A pipe wakes poll().
 //  2. A cell has ended for the face once its CELL_FINISHED can be taken: from then on questions are asked, and wait
 //     their turn.
-//  3. An interrupt stays until running code takes it or the face forgets it: one that comes while no cell runs stops
+//  3. A payload belongs to its event, and goes to whoever takes it; memory for one never makes the evaluator wait.
+//  4. The evaluator gives its turn back (turn.h) whenever it waits, so that questions are answered meanwhile.
+//  5. An interrupt stays until running code takes it or the face forgets it: one that comes while no cell runs stops
 //     the next.
 #include "repl/notebook/session.h"
 #include <errno.h>
@@ -18,60 +20,24 @@
 #include "repl/library/library.h"
 #include "repl/notebook/command.h"
 #include "repl/notebook/pictures.h"
+#include "repl/notebook/session_state.h"
 
 #define STACK_BYTES ((size_t)64 << 20)
 #define WAITING_BYTES ((size_t)8 << 20) // events may hold this much text before the evaluator waits
 enum { SMALL_BYTES = 512 };              // blocks up to here stay with the thread that frees them (memory.c)
 enum { OUTPUT_ROOM = 2048 };             // bytes by which an OUTPUT that waits may grow
-enum { LOOK_MILLISECONDS = 20 };         // how often a wait that no signal can end looks for an interrupt
-
-typedef struct command {
-  struct command *next;
-  td_run_options options;
-  char *name, *folder, *text;     // owned
-  size_t length;
-  td_session_question *question;  // or NULL
-  void *argument;
-  bool *answered;
-} command;
-
-typedef struct waiting { // an event, its points, pixels and texts, in one block
-  struct waiting *next, *previous;
-  td_event event;
-  size_t bytes, room;              // room: for text of an OUTPUT, its NUL included
-  char texts[];
-} waiting;
-
-struct td_session {
-  pthread_t thread;
-  pthread_mutex_t lock;
-  pthread_cond_t commanded, taken, arrived;
-  command *first_command, *last_command;
-  waiting *first_event, *last_event;
-  waiting *current;               // the one that td_session_next gave out
-  waiting *spent;                 // small ones that were taken: the evaluator frees them, since its thread made them
-  size_t event_bytes;
-  int pipe[2];
-  bool signalled;                 // a byte is in the pipe
-  bool running, closing, started, ended;
-  td_interpreter *interpreter;
-  td_context *context; // the interpreter's main thread's: the face raises its interrupt
-  td_event_sink sink;
-  enum { NO_QUESTION, ASKED, REPLIED } line_state; // of td_interpreter.read_line
-  char *line;                     // the reply; NULL: end of input
-};
 
 // ---- events ----
 
 static size_t text_bytes(const char *text) { return text ? strlen(text) + 1 : 0; }
 
-static waiting *copy_event(const td_event *event) {
+static td_waiting *copy_event(const td_event *event) {
   size_t length = event->text ? event->length + 1 : 0;
   if (event->kind == TD_EVENT_OUTPUT) length += OUTPUT_ROOM;
   size_t points = event->points ? (size_t)event->done * sizeof *event->points : 0;
   size_t pixels = event->pixels ? (size_t)event->width * (size_t)event->height * 3 : 0;
-  size_t bytes = sizeof(waiting) + points + pixels + length + text_bytes(event->detail) + text_bytes(event->name);
-  waiting *w = td_memory_new(bytes);
+  size_t bytes = sizeof(td_waiting) + points + pixels + length + text_bytes(event->detail) + text_bytes(event->name);
+  td_waiting *w = td_memory_new(bytes);
   if (!w) return NULL;
   w->next = NULL;
   w->event = *event;
@@ -102,14 +68,14 @@ static waiting *copy_event(const td_event *event) {
 
 // The newest state of a bar is all that matters: it takes the place of one that waits at the queue's end.
 static bool replaces_last(const td_session *s, const td_event *event) {
-  const waiting *last = s->last_event;
+  const td_waiting *last = s->last_event;
   return event->kind == TD_EVENT_PROGRESS && last && last->event.kind == TD_EVENT_PROGRESS &&
          last->event.id == event->id && !last->event.final;
 }
 
 // Output that the face has not taken yet grows, so that a line costs a copy and no event of its own.
 static bool joins_last(td_session *s, const td_event *event) {
-  waiting *last = s->last_event;
+  td_waiting *last = s->last_event;
   if (event->kind != TD_EVENT_OUTPUT || !last || last->event.kind != TD_EVENT_OUTPUT ||
       last->event.stream != event->stream)
     return false;
@@ -120,7 +86,7 @@ static bool joins_last(td_session *s, const td_event *event) {
   return true;
 }
 
-static void append(td_session *s, waiting *w) {
+static void append(td_session *s, td_waiting *w) {
   w->next = NULL;
   w->previous = s->last_event;
   if (s->last_event) s->last_event->next = w;
@@ -129,7 +95,7 @@ static void append(td_session *s, waiting *w) {
   s->event_bytes += w->bytes;
 }
 
-static void take_out(td_session *s, waiting *w) {
+static void take_out(td_session *s, td_waiting *w) {
   if (w->previous) w->previous->next = w->next;
   else s->first_event = w->next;
   if (w->next) w->next->previous = w->previous;
@@ -142,28 +108,38 @@ static void wake_poll(td_session *s) {
   s->signalled = write(s->pipe[1], "", 1) == 1;
 }
 
-static void free_all(waiting *first) {
-  for (waiting *next; first; first = next) {
+static void release(td_payload *payload) {
+  if (payload) payload->release(payload);
+}
+
+static void free_all(td_waiting *first) {
+  for (td_waiting *next; first; first = next) {
     next = first->next;
+    release(first->event.payload);
     td_memory_free(first);
   }
 }
 
-static void emit(void *owner, const td_event *event) {
+static bool must_wait(const td_session *s, const td_event *event) { // the lock is held
+  return s->event_bytes > WAITING_BYTES && event->kind != TD_EVENT_ANSWER && !s->closing && !s->asking;
+}
+
+void td_session_emit(void *owner, const td_event *event) {
   td_session *s = owner;
   pthread_mutex_lock(&s->lock);
   bool joined = joins_last(s, event);
-  waiting *spent = s->spent;
+  td_waiting *spent = s->spent;
   s->spent = NULL;
   pthread_mutex_unlock(&s->lock);
   free_all(spent);
   if (joined) return;
-  waiting *w = copy_event(event);
+  td_waiting *w = copy_event(event);
+  if (!w) release(event->payload);
   pthread_mutex_lock(&s->lock);
-  while (s->event_bytes > WAITING_BYTES && !s->closing) pthread_cond_wait(&s->taken, &s->lock);
-  if (event->kind == TD_EVENT_CELL_FINISHED) s->running = false;
+  while (must_wait(s, event)) pthread_cond_wait(&s->taken, &s->lock);
+  if (event->kind == TD_EVENT_CELL_FINISHED) *(event->level ? &s->aside : &s->running) = false;
   if (w && replaces_last(s, event)) {
-    waiting *last = s->last_event;
+    td_waiting *last = s->last_event;
     take_out(s, last);
     td_memory_free(last);
   }
@@ -175,7 +151,7 @@ static void emit(void *owner, const td_event *event) {
   pthread_mutex_unlock(&s->lock);
 }
 
-static struct timespec deadline(int milliseconds) {
+struct timespec td_session_deadline(int milliseconds) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   t.tv_sec += milliseconds / 1000;
@@ -193,7 +169,8 @@ static void drain_pipe(td_session *s) {
 }
 
 bool td_session_next(td_session *s, td_event *event, int timeout) {
-  struct timespec until = deadline(timeout < 0 ? 0 : timeout);
+  struct timespec until = td_session_deadline(timeout < 0 ? 0 : timeout);
+  release(td_session_take_payload(s));
   pthread_mutex_lock(&s->lock);
   if (s->current && s->current->bytes <= SMALL_BYTES) {
     s->current->next = s->spent;
@@ -207,7 +184,7 @@ bool td_session_next(td_session *s, td_event *event, int timeout) {
         timeout < 0 ? pthread_cond_wait(&s->arrived, &s->lock) : pthread_cond_timedwait(&s->arrived, &s->lock, &until);
     if (code == ETIMEDOUT && !s->first_event) break;
   }
-  waiting *w = s->first_event;
+  td_waiting *w = s->first_event;
   if (w) {
     take_out(s, w);
     s->current = w;
@@ -219,10 +196,16 @@ bool td_session_next(td_session *s, td_event *event, int timeout) {
   return w != NULL;
 }
 
+td_payload *td_session_take_payload(td_session *s) { // the current event is the face's
+  td_payload *payload = s->current ? s->current->event.payload : NULL;
+  if (payload) s->current->event.payload = NULL;
+  return payload;
+}
+
 size_t td_session_drop_output(td_session *s) {
   size_t dropped = 0;
   pthread_mutex_lock(&s->lock);
-  for (waiting *w = s->first_event, *next; w; w = next) {
+  for (td_waiting *w = s->first_event, *next; w; w = next) {
     next = w->next;
     if (w->event.kind != TD_EVENT_OUTPUT) continue;
     dropped += w->event.length;
@@ -238,7 +221,7 @@ int td_session_descriptor(const td_session *s) { return s->pipe[0]; }
 
 // ---- the evaluator's thread ----
 
-static void free_command(command *c) {
+void td_session_free_command(td_session_command *c) {
   td_memory_free(c->name);
   td_memory_free(c->folder);
   td_memory_free(c->text);
@@ -264,13 +247,16 @@ static void note_cell(td_interpreter *I, const char *text, size_t length, int32_
   td_unref(cells);
 }
 
-static void run_command(td_session *s, command *c) {
-  if (c->question) {
-    c->question(s->interpreter, c->argument);
-    return;
-  }
+void td_session_run_cell(td_session *s, const td_session_command *c) {
   note_cell(s->interpreter, c->text, c->length, c->options.cell);
   td_run(s->interpreter, s->interpreter->main, c->text, c->length, &c->options);
+}
+
+static void run_command(td_session *s, td_session_command *c) {
+  td_turn_take(&s->interpreter->turn->main);
+  if (c->question) c->question(s->interpreter, c->argument);
+  else td_session_run_cell(s, c);
+  td_turn_give(&s->interpreter->turn->main);
 }
 
 // td_interpreter.read_line: tells the face that a line is wanted and waits for its reply.
@@ -278,18 +264,22 @@ static char *ask_line(td_interpreter *I, const char *prompt) {
   td_session *s = I->sink->owner;
   td_event event = {.kind = TD_EVENT_INPUT, .cell = I->cell, .text = prompt, .length = strlen(prompt)};
   pthread_mutex_lock(&s->lock);
-  s->line_state = ASKED;
+  s->line_state = TD_INPUT_ASKED;
   pthread_mutex_unlock(&s->lock);
-  emit(s, &event);
+  td_session_emit(s, &event);
+  td_evaluator *e = I->turn->holder;
+  td_context *context = I->context;
+  td_turn_give(e);
   pthread_mutex_lock(&s->lock);
-  while (s->line_state == ASKED && !s->closing && !atomic_load(&I->context->interrupt)) {
-    struct timespec until = deadline(LOOK_MILLISECONDS);
+  while (s->line_state == TD_INPUT_ASKED && !s->closing && !atomic_load(&context->interrupt)) {
+    struct timespec until = td_session_deadline(TD_LOOK_MILLISECONDS);
     pthread_cond_timedwait(&s->arrived, &s->lock, &until);
   }
   char *line = s->line;
   s->line = NULL;
-  s->line_state = NO_QUESTION;
+  s->line_state = TD_NO_INPUT;
   pthread_mutex_unlock(&s->lock);
+  td_turn_take(e);
   if (!td_interrupted(I)) return line;
   td_memory_free(line);
   return NULL;
@@ -299,8 +289,8 @@ bool td_session_reply(td_session *s, const char *line) {
   char *copy = line ? td_memory_text(line) : NULL;
   bool ok = copy || !line;
   pthread_mutex_lock(&s->lock);
-  if (s->line_state == ASKED) {
-    s->line_state = REPLIED;
+  if (s->line_state == TD_INPUT_ASKED) {
+    s->line_state = TD_INPUT_REPLIED;
     s->line = copy;
     copy = NULL;
   }
@@ -318,38 +308,58 @@ static bool start_interpreter(td_session *s) {
   s->interpreter->library = td_library_decks;
   s->interpreter->command = td_command_run;
   s->interpreter->read_line = ask_line;
-  return td_pictures_register(s->interpreter);
+  s->interpreter->boundary = td_session_boundary;
+  return td_pictures_register(s->interpreter) && td_turn_open(s->interpreter);
+}
+
+td_session *td_session_of(const td_interpreter *I) {
+  return I->boundary == td_session_boundary && I->sink ? I->sink->owner : NULL;
+}
+
+static td_session_command *next_command(td_session *s) { // the lock is held; NULL: the session ends
+  while (!s->first_command && !s->closing) pthread_cond_wait(&s->commanded, &s->lock);
+  if (s->closing) return NULL;
+  td_session_command *c = s->first_command;
+  s->first_command = c->next;
+  if (!c->next) s->last_command = NULL;
+  s->running = true;
+  td_session_begin_run(s);
+  return c;
+}
+
+static void run_commands(td_session *s) { // the lock is held
+  for (td_session_command *c; (c = next_command(s));) {
+    pthread_mutex_unlock(&s->lock);
+    run_command(s, c);
+    pthread_mutex_lock(&s->lock);
+    s->running = false;
+    td_session_begin_run(s);
+    if (c->answered) *c->answered = true;
+    pthread_cond_broadcast(&s->arrived);
+    td_session_free_command(c);
+  }
+}
+
+static void end_interpreter(td_session *s, td_interpreter *I) {
+  td_session_end_guest(s);
+  if (I->turn) td_turn_take(&I->turn->main);
+  I->sink = NULL;
+  td_interpreter_free(I);
 }
 
 static void *evaluator(void *argument) {
   td_session *s = argument;
   bool ready = start_interpreter(s);
+  if (ready) td_turn_give(&s->interpreter->turn->main);
   pthread_mutex_lock(&s->lock);
   s->started = true;
   s->closing = s->closing || !ready;
   pthread_cond_broadcast(&s->arrived);
-  while (true) {
-    while (!s->first_command && !s->closing) pthread_cond_wait(&s->commanded, &s->lock);
-    if (s->closing) break;
-    command *c = s->first_command;
-    s->first_command = c->next;
-    if (!c->next) s->last_command = NULL;
-    s->running = true;
-    pthread_mutex_unlock(&s->lock);
-    run_command(s, c);
-    pthread_mutex_lock(&s->lock);
-    s->running = false;
-    if (c->answered) *c->answered = true;
-    pthread_cond_broadcast(&s->arrived);
-    free_command(c);
-  }
+  run_commands(s);
   td_interpreter *interpreter = s->interpreter;
   s->interpreter = NULL; // no interrupt reaches it while it is freed
   pthread_mutex_unlock(&s->lock);
-  if (interpreter) {
-    interpreter->sink = NULL;
-    td_interpreter_free(interpreter);
-  }
+  if (interpreter) end_interpreter(s, interpreter);
   pthread_mutex_lock(&s->lock);
   s->ended = true;
   pthread_cond_broadcast(&s->arrived);
@@ -359,46 +369,82 @@ static void *evaluator(void *argument) {
 
 // ---- commands ----
 
-static bool queue_command(td_session *s, command *c, bool *answered) {
-  pthread_mutex_lock(&s->lock);
-  bool busy = answered && (s->running || s->first_command);
-  if (!busy) {
-    c->answered = answered;
-    if (s->last_command) s->last_command->next = c;
-    else s->first_command = c;
-    s->last_command = c;
-    pthread_cond_signal(&s->commanded);
-    while (answered && !*answered) pthread_cond_wait(&s->arrived, &s->lock);
-  }
-  pthread_mutex_unlock(&s->lock);
-  if (busy) free_command(c);
-  return !busy;
+static void queue_command(td_session *s, td_session_command *c) { // the lock is held
+  c->aside = !c->question && (td_session_stands(s) || (c->options.at_step && s->running));
+  if (c->aside) atomic_store(&s->attention, true);
+  if (s->last_command) s->last_command->next = c;
+  else s->first_command = c;
+  s->last_command = c;
+  pthread_cond_signal(&s->commanded);
 }
 
 bool td_session_run(td_session *s, const char *text, size_t length, const td_run_options *options) {
-  command *c = td_memory_new_zero(sizeof *c);
+  td_session_command *c = td_memory_new_zero(sizeof *c);
   if (!c) return false;
   c->options = *options;
   c->options.name = c->name = td_memory_text(options->name ? options->name : "");
   c->options.folder = c->folder = td_memory_text(options->folder ? options->folder : "");
   c->text = td_memory_new(length + 1);
   if (!c->name || !c->folder || !c->text) {
-    free_command(c);
+    td_session_free_command(c);
     return false;
   }
   memcpy(c->text, text, length);
   c->text[length] = 0;
   c->length = length;
-  return queue_command(s, c, NULL);
+  pthread_mutex_lock(&s->lock);
+  queue_command(s, c);
+  pthread_mutex_unlock(&s->lock);
+  return true;
 }
 
-bool td_session_ask(td_session *s, td_session_question *question, void *argument) {
-  command *c = td_memory_new_zero(sizeof *c);
+static bool ask_between(td_session *s, td_session_question *question, void *argument) { // the lock is held
+  td_session_command *c = td_memory_new_zero(sizeof *c);
+  bool answered = false;
   if (!c) return false;
   c->question = question;
   c->argument = argument;
-  bool answered = false;
-  return queue_command(s, c, &answered);
+  c->answered = &answered;
+  queue_command(s, c);
+  while (!answered && !s->ended) pthread_cond_wait(&s->arrived, &s->lock);
+  return answered;
+}
+
+bool td_session_ask(td_session *s, td_session_question *question, void *argument) {
+  pthread_mutex_lock(&s->lock);
+  bool busy = s->running || s->first_command;
+  bool ok = !s->closing && (busy ? td_session_ask_beside : ask_between)(s, question, argument);
+  pthread_mutex_unlock(&s->lock);
+  return ok;
+}
+
+int td_session_queued(td_session *s) {
+  int count = 0;
+  pthread_mutex_lock(&s->lock);
+  for (td_session_command *c = s->first_command; c; c = c->next) count += !c->question;
+  pthread_mutex_unlock(&s->lock);
+  return count;
+}
+
+static void tell_dropped(td_session *s, int32_t cell) { // the face itself waits for no room
+  td_waiting *w = copy_event(&(td_event){.kind = TD_EVENT_CELL_DROPPED, .cell = cell});
+  if (!w) return;
+  append(s, w);
+  wake_poll(s);
+}
+
+int td_session_drop_queued(td_session *s) {
+  int count = 0;
+  pthread_mutex_lock(&s->lock);
+  td_session_command *first = s->first_command;
+  s->first_command = s->last_command = NULL;
+  for (td_session_command *next; first; first = next, count++) { // no question waits: the face would wait for it
+    next = first->next;
+    tell_dropped(s, first->options.cell);
+    td_session_free_command(first);
+  }
+  pthread_mutex_unlock(&s->lock);
+  return count;
 }
 
 void td_session_interrupt(td_session *s) {
@@ -431,14 +477,15 @@ td_session *td_session_new(void) {
   td_session *s = td_memory_new_zero(sizeof *s);
   if (!s) return NULL;
   s->pipe[0] = s->pipe[1] = -1;
-  s->sink = (td_event_sink){emit, s};
+  s->sink = (td_event_sink){td_session_emit, s};
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_mutex_init(&s->lock, NULL);
-  pthread_cond_init(&s->commanded, NULL);
+  pthread_cond_init(&s->commanded, &monotonic);
   pthread_cond_init(&s->taken, NULL);
   pthread_cond_init(&s->arrived, &monotonic);
+  pthread_cond_init(&s->inquired, NULL);
   pthread_condattr_destroy(&monotonic);
   if (pipe2(s->pipe, O_CLOEXEC) == 0 && start_thread(s)) return s;
   td_session_free(s);
@@ -446,7 +493,7 @@ td_session *td_session_new(void) {
 }
 
 bool td_session_stop(td_session *s, int timeout) {
-  struct timespec end = deadline(timeout);
+  struct timespec end = td_session_deadline(timeout);
   bool late = false;
   pthread_mutex_lock(&s->lock);
   s->closing = true;
@@ -454,9 +501,9 @@ bool td_session_stop(td_session *s, int timeout) {
   pthread_cond_broadcast(&s->taken);
   while (s->started && !s->ended && !late) { // code may catch an interrupt, so there is one after the other
     td_session_interrupt(s);
-    struct timespec until = deadline(LOOK_MILLISECONDS);
+    struct timespec until = td_session_deadline(TD_LOOK_MILLISECONDS);
     pthread_cond_timedwait(&s->arrived, &s->lock, &until);
-    struct timespec now = deadline(0);
+    struct timespec now = td_session_deadline(0);
     late = timeout >= 0 && (now.tv_sec > end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec));
   }
   pthread_mutex_unlock(&s->lock);
@@ -468,16 +515,14 @@ void td_session_free(td_session *s) {
   td_session_stop(s, -1);
   if (s->started) pthread_join(s->thread, NULL);
   while (s->first_command) {
-    command *c = s->first_command;
+    td_session_command *c = s->first_command;
     s->first_command = c->next;
-    free_command(c);
+    td_session_free_command(c);
   }
-  while (s->first_event) {
-    waiting *w = s->first_event;
-    s->first_event = w->next;
-    td_memory_free(w);
-  }
-  td_memory_free(s->current);
+  td_session_free_inquiries(s);
+  free_all(s->first_event);
+  if (s->current) s->current->next = NULL;
+  free_all(s->current);
   free_all(s->spent);
   td_memory_free(s->line);
   for (int i = 0; i < 2; i++)
@@ -485,6 +530,7 @@ void td_session_free(td_session *s) {
   pthread_cond_destroy(&s->commanded);
   pthread_cond_destroy(&s->taken);
   pthread_cond_destroy(&s->arrived);
+  pthread_cond_destroy(&s->inquired);
   pthread_mutex_destroy(&s->lock);
   td_memory_free(s);
 }

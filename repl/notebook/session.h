@@ -33,8 +33,8 @@ void td_session_forget_interrupt(td_session *session); // one that no cell has t
 // A step boundary is where a loop over progress(...) takes its next item, and where fit, evaluate and predict take their
 // next batch. A run can only be paused there: the weights, the optimizer and the datasets stand between two steps.
 //  1. Cells that run in a pause (or with at_step) leave the run as it was but for what they change themselves: tapes that
-//     are open record nothing of them, and their random numbers are another stream's. Only a cell that sets the random
-//     state (seed(), a restored checkpoint) sets the run's too.
+//     are open record nothing of them, and the random numbers that they draw are drawn again by the run. Only a cell that
+//     sets the random state (seed(), a restored checkpoint) sets the run's too.
 //  2. A pause that was asked for and met no boundary until the end of the cell is forgotten.
 typedef enum td_session_state {
   TD_SESSION_IDLE,    // no cell runs
@@ -48,9 +48,12 @@ td_session_state td_session_get_state(td_session *session);
 // Asks the running cell to stop at its next step boundary; then PAUSED comes. false: none runs that takes steps (it met
 // no boundary for a second, or for ten times its longest step), so only td_session_interrupt can stop it.
 bool td_session_pause(td_session *session);
-bool td_session_resume(td_session *session);   // RESUMED comes. These three: false: nothing is paused, or about to be
-bool td_session_step(td_session *session);     // goes on to the next boundary: RESUMED, then PAUSED come
-bool td_session_stop_run(td_session *session); // KeyboardInterrupt at the boundary: RESUMED, then ERROR and CELL_FINISHED
+bool td_session_resume(td_session *session);   // RESUMED comes; takes back a pause that has not begun. false: neither is
+// Goes on to the next boundary: RESUMED, then PAUSED come. When nothing is paused it is td_session_pause.
+bool td_session_step(td_session *session);
+// KeyboardInterrupt at this or the next boundary: RESUMED if it was paused, then ERROR and CELL_FINISHED. false as
+// td_session_pause.
+bool td_session_stop_run(td_session *session);
 
 // ---- input() ----
 
