@@ -171,6 +171,18 @@ static void note(td_render *r, int level, const char *format, ...) {
   td_text_clear(&text);
 }
 
+// The line about it; then the picture in characters, where it came with one, or as the terminal can show it.
+static void image(td_render *r, const td_event *event) {
+  td_text text = {0};
+  td_visible_add(&text, event->text, event->length, false);
+  td_text_add_char(&text, '\n');
+  td_pixels pixels = {event->width, event->height, (uint8_t *)event->pixels};
+  if (event->detail && *event->detail) td_text_print(&text, "%s\n", event->detail);
+  else if (r->out_terminal && event->pixels && td_terminal_picture(&text, &pixels)) td_text_add_char(&text, '\n');
+  if (text.data) output(r, text.data, text.length);
+  td_text_clear(&text);
+}
+
 static void cell_finished(td_render *r, const td_event *event) {
   static const char *const how[] = {"done", "failed", "interrupted", "exit"};
   td_bars_end(r);
@@ -203,12 +215,7 @@ void td_render_event(td_render *r, const td_event *event) {
   case TD_EVENT_WARNING: warning(r, event); break;
   case TD_EVENT_LOG: logged(r, event); break;
   case TD_EVENT_ERROR: td_render_error(r, event->text); break; // visible text already
-  case TD_EVENT_IMAGE: {
-    const char *picture = event->detail && *event->detail ? event->detail : event->text;
-    output(r, picture, strlen(picture));
-    output(r, "\n", 1);
-    break;
-  }
+  case TD_EVENT_IMAGE: image(r, event); break;
   case TD_EVENT_INPUT: td_bars_end(r), release_tail(r); break;
   case TD_EVENT_CELL_FINISHED: cell_finished(r, event); break;
   default: break;

@@ -1,10 +1,12 @@
 // See terminal.h. Signals only set flags; SIGTERM, SIGHUP and SIGQUIT put the modes back and then do what they always
 // do.
 #include "repl/line/terminal.h"
+#include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 #include "repl/notebook/command.h"
@@ -17,6 +19,24 @@ static sigset_t kept_mask;
 bool td_terminal_is_dumb(void) {
   const char *term = getenv("TERM");
   return !term || !*term || strcmp(term, "dumb") == 0 || strcmp(term, "unknown") == 0;
+}
+
+// ---- pictures ----
+
+static bool has(const char *variable, const char *part) {
+  const char *value = getenv(variable);
+  return value && strstr(value, part);
+}
+
+bool td_terminal_picture(td_text *text, const td_pixels *pixels) {
+  struct winsize size;
+  const char *none = getenv("NO_COLOR");
+  bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 && size.ws_row > 2;
+  int columns = known ? size.ws_col - 1 : 79, rows = known ? size.ws_row - 2 : 22;
+  bool full = has("COLORTERM", "truecolor") || has("COLORTERM", "24bit");
+  bool colours = !(none && *none) && (full || has("TERM", "256color"));
+  bool blocks = colours && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+  return blocks ? td_pixels_blocks(text, pixels, columns, rows, full) : td_pixels_ascii(text, pixels, columns);
 }
 
 // ---- signals ----

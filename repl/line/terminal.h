@@ -4,6 +4,8 @@
 #ifndef TD_LINE_TERMINAL_H
 #define TD_LINE_TERMINAL_H
 #include <stdbool.h>
+#include "engine/base/text.h"
+#include "repl/notebook/picture_text.h"
 
 enum td_terminal_news { TD_NEWS_INPUT, TD_NEWS_INTERRUPT, TD_NEWS_SUSPEND, TD_NEWS_RESIZE, TD_NEWS_GONE };
 
@@ -19,5 +21,7 @@ bool td_terminal_gone(void);                   // it was closed
 void td_terminal_interrupt(void);              // from the SIGINT handler
 void td_terminal_allow_interrupt(bool allow);  // while a cell runs
 void td_terminal_suspend(void);                // stops the program as Ctrl-Z does; returns when it goes on
+// Adds a picture as stdout's terminal can show it: half blocks in its colours, or characters. false: no memory.
+bool td_terminal_picture(td_text *text, const td_pixels *pixels);
 bool td_terminal_is_dumb(void);                // TERM names no terminal that understands escape sequences
 #endif

@@ -12,15 +12,18 @@ static const char who[] = "plot_save";
 
 // ---- what pictures share ----
 
-bool td_pictures_register(td_interpreter *I) { return td_builtin_define_rows(I, td_plot_save_builtins); }
+bool td_pictures_register(td_interpreter *I) {
+  return td_builtin_define_rows(I, td_plot_save_builtins) && td_builtin_define_rows(I, td_show_builtins);
+}
 
-bool td_picture_save(td_interpreter *I, const char *name, const char *path, const td_raster *r) {
-  int64_t shape[] = {r->height, r->width, 3};
+bool td_picture_save_pixels(td_interpreter *I, const char *name, const char *path, const uint8_t *rgb, int width,
+                            int height) {
+  int64_t shape[] = {height, width, 3};
   td_tensor *t = td_tensor_new(I->context, TD_UINT8, 3, shape);
   td_text bytes = {0};
   int code = TD_ERROR_MEMORY;
   if (t) {
-    td_raster_bytes(r, (uint8_t *)t->data);
+    memcpy(t->data, rgb, (size_t)t->size);
     code = td_png_encode(I->context, name, t, &bytes);
   }
   if (!code) code = td_file_save(I->context, path, bytes.data, bytes.length);
@@ -28,6 +31,15 @@ bool td_picture_save(td_interpreter *I, const char *name, const char *path, cons
   td_tensor_unref(t);
   if (code) td_raise_engine(I);
   return !code;
+}
+
+bool td_picture_save(td_interpreter *I, const char *name, const char *path, const td_raster *r) {
+  uint8_t *rgb = td_memory_new((size_t)r->width * (size_t)r->height * 3);
+  if (!rgb) return td_raise_memory(I), false;
+  td_raster_bytes(r, rgb);
+  bool ok = td_picture_save_pixels(I, name, path, rgb, r->width, r->height);
+  td_memory_free(rgb);
+  return ok;
 }
 
 // ---- arguments ----
@@ -146,7 +158,7 @@ static bool choose(td_interpreter *I, td_curve_choice *c, const td_tuple *names,
 static td_value builtin_plot_save(td_interpreter *I, td_value self, td_value *a) {
   (void)self;
   const char *path = td_path_argument(I, a[PATH], who);
-  td_picture_options options = {.steps_label = "step"};
+  td_picture_options options = {.steps_label = "step", .legend = true};
   td_curve_choice c = {.who = who, .most = TD_PICTURE_CURVES};
   td_raster raster = {0};
   bool ok = path && option_arguments(I, a, &options) && choose(I, &c, td_as_tuple(a[NAMES]), a[RUNS]);

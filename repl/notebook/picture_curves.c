@@ -9,32 +9,17 @@
 
 enum { QUARTERS = 4, FEW_POINTS = 40 };
 
-static const td_picture_theme themes[2] = {
-    {.paper = 0xFFFFFF, .frame = 0x7A7A7A, .grid = 0xE4E4E4, .text = 0x262626, .faint = 0x666666, .warning = 0xC62828,
-     .curves = {0x1F6FB4, 0xD9600B, 0x2A8C3C, 0x8250B5, 0xB07A00, 0x008B9A, 0xC23B7F, 0x6B6B6B}, .weight = 1.3,
-     .band = 0.55, .points = 0.7},
-    {.paper = 0x16181D, .frame = 0x7D838F, .grid = 0x2C3038, .text = 0xE2E5EA, .faint = 0x9CA3AF, .warning = 0xFF6B6B,
-     .curves = {0x5AAEF5, 0xFF9447, 0x5FCB74, 0xB995F0, 0xE6BC4A, 0x3FCFDD, 0xF07AB4, 0xB4B4B4}, .weight = 1.15,
-     .band = 0.2, .points = 0.3}};
-
-const td_picture_theme *td_picture_theme_find(const char *name) {
-  return !strcmp(name, "light") ? &themes[0] : !strcmp(name, "dark") ? &themes[1] : NULL;
-}
-
 typedef struct styled { // how a curve is drawn
   uint32_t rgb;
   bool dashed;          // a validation curve whose training curve has the same colour
 } styled;
 
 typedef struct picture {
-  td_raster *raster;
+  td_picture_frame frame;
   const td_picture_options *options;
   const td_curve *const *curves;
   int count;
-  td_font font, title;
   double scale;
-  td_box area;          // inside the frame
-  td_axis steps, values;
   bool empty, no_points;
   td_series series[TD_PICTURE_CURVES];
   styled styles[TD_PICTURE_CURVES];
@@ -59,7 +44,7 @@ static bool is_validation_of(const char *name, const char *train) {
 }
 
 static void choose_styles(picture *p) {
-  const uint32_t *colours = p->options->theme->curves;
+  const uint32_t *colours = p->frame.theme->curves;
   int used = 0;
   for (int i = 0; i < p->count; i++) p->styles[i].rgb = 0;
   for (int i = 0; i < p->count; i++) {
@@ -76,29 +61,17 @@ static void choose_styles(picture *p) {
 
 // ---- places ----
 
-static double x_of(const picture *p, double column) {
-  return p->area.left + 0.5 + column / QUARTERS;
-}
+static double x_of(const picture *p, double column) { return p->frame.area.left + 0.5 + column / QUARTERS; }
 
-static double x_of_step(const picture *p, int64_t step) {
-  return p->area.left + 0.5 + td_axis_place(&p->steps, (double)step) * (p->area.right - p->area.left - 1);
-}
+static double x_of_step(const picture *p, int64_t step) { return td_frame_x(&p->frame, (double)step); }
 
-static double y_of(const picture *p, double value) {
-  double place = fmin(fmax(td_axis_place(&p->values, value), -100), 100);
-  return p->area.bottom - 0.5 - place * (p->area.bottom - p->area.top - 1);
-}
+static double y_of(const picture *p, double value) { return td_frame_y(&p->frame, value); }
 
-static int64_t columns_of(const picture *p) { return (int64_t)(p->area.right - p->area.left - 1) * QUARTERS + 1; }
+static int64_t columns_of(const picture *p) { return (int64_t)(p->frame.area.right - p->frame.area.left - 1) * QUARTERS + 1; }
 
 static bool has_place(const picture *p, double value) { return value > 0 || !p->options->logarithmic; }
 
-static void paint(picture *p, uint32_t rgb, double alpha) { td_raster_paint(p->raster, (td_ink){rgb, alpha}); }
-
-static void write(picture *p, double x, double y, td_align align, const char *text, const td_font *font, uint32_t rgb) {
-  td_raster_text(p->raster, (td_point){x, y}, align, false, text, font);
-  paint(p, rgb, 1);
-}
+static void paint(picture *p, uint32_t rgb, double alpha) { td_frame_paint(&p->frame, rgb, alpha); }
 
 // ---- curves ----
 
@@ -118,7 +91,7 @@ static void stroke_dashed(picture *p, const td_point *points, size_t count, doub
     for (double length = hypot(to.x - from.x, to.y - from.y); length > 0;) {
       double part = fmin(left, length), share = part / length;
       td_point next = {from.x + (to.x - from.x) * share, from.y + (to.y - from.y) * share};
-      if (drawn) td_raster_stroke(p->raster, (td_point[]){from, next}, 2, width);
+      if (drawn) td_raster_stroke(p->frame.raster, (td_point[]){from, next}, 2, width);
       from = next;
       length -= part;
       left -= part;
@@ -130,9 +103,9 @@ static void stroke_dashed(picture *p, const td_point *points, size_t count, doub
 }
 
 static void stroke_run(picture *p, int curve, size_t count, double width) { // points that follow each other
-  if (count == 1) td_raster_disc(p->raster, p->points[0], width * 1.2); // alone it would be too small to see
+  if (count == 1) td_raster_disc(p->frame.raster, p->points[0], width * 1.2); // alone it would be too small to see
   else if (p->styles[curve].dashed) stroke_dashed(p, p->points, count, width);
-  else td_raster_stroke(p->raster, p->points, count, width);
+  else td_raster_stroke(p->frame.raster, p->points, count, width);
 }
 
 static void draw_line(picture *p, int curve, bool smooth, double width) {
@@ -169,12 +142,12 @@ static void fill_band(picture *p, const td_series *s) {
       back[-(ptrdiff_t)count - 1 + (ptrdiff_t)capacity] = (td_point){x_of(p, (double)i), y_of(p, low)};
       wide = wide || low < c->high;
       if (low < c->high) // a spike in a thin column shows too
-        td_raster_stroke(p->raster, (td_point[]){p->points[count], {x_of(p, (double)i), y_of(p, low)}}, 2, p->scale);
+        td_raster_stroke(p->frame.raster, (td_point[]){p->points[count], {x_of(p, (double)i), y_of(p, low)}}, 2, p->scale);
       count++;
     }
     if (c && !c->odd) continue;
     memmove(p->points + count, back + capacity - count, count * sizeof *back); // in turn, from the right to the left
-    if (wide) td_raster_fill(p->raster, p->points, 2 * count);
+    if (wide) td_raster_fill(p->frame.raster, p->points, 2 * count);
     count = 0;
     wide = false;
   }
@@ -185,17 +158,17 @@ static void draw_points(picture *p, int curve) { // of a curve that has few
   double value;
   if (td_curve_points(p->curves[curve]) > FEW_POINTS) return;
   for (int64_t i = 0; i < s->columns; i++)
-    if (shows(p, &s->at[i], false, &value) && value >= p->values.low && value <= p->values.high)
-      td_raster_disc(p->raster, (td_point){x_of(p, (double)i), y_of(p, value)}, 2.3 * p->scale);
+    if (shows(p, &s->at[i], false, &value) && value >= p->frame.y.low && value <= p->frame.y.high)
+      td_raster_disc(p->frame.raster, (td_point){x_of(p, (double)i), y_of(p, value)}, 2.3 * p->scale);
 }
 
 static void draw_curve(picture *p, int curve) {
   uint32_t rgb = p->styles[curve].rgb;
   fill_band(p, &p->series[curve]);
-  paint(p, rgb, is_smoothed(p) ? p->options->theme->band * 0.7 : p->options->theme->band);
+  paint(p, rgb, is_smoothed(p) ? p->frame.theme->band * 0.7 : p->frame.theme->band);
   draw_line(p, curve, false, (is_smoothed(p) ? 1.0 : 1.7) * p->scale);
   if (!is_smoothed(p)) draw_points(p, curve);
-  paint(p, rgb, is_smoothed(p) ? p->options->theme->points : 1);
+  paint(p, rgb, is_smoothed(p) ? p->frame.theme->points : 1);
   if (!is_smoothed(p)) return;
   draw_line(p, curve, true, 2.0 * p->scale);
   paint(p, rgb, 1);
@@ -207,18 +180,18 @@ enum { UP = -1, DOWN = 1 };
 
 static void triangle(picture *p, double x, double y, int direction) { // its tip at y
   double half = 4 * p->scale, back = y - direction * 7 * p->scale;
-  td_raster_fill(p->raster, (td_point[]){{x, y}, {x - half, back}, {x + half, back}}, 3);
+  td_raster_fill(p->frame.raster, (td_point[]){{x, y}, {x - half, back}, {x + half, back}}, 3);
 }
 
 static void cross(picture *p, double x, double y) {
   double half = 3 * p->scale, width = 1.6 * p->scale;
-  td_raster_stroke(p->raster, (td_point[]){{x - half, y - half}, {x + half, y + half}}, 2, width);
-  td_raster_stroke(p->raster, (td_point[]){{x - half, y + half}, {x + half, y - half}}, 2, width);
+  td_raster_stroke(p->frame.raster, (td_point[]){{x - half, y - half}, {x + half, y + half}}, 2, width);
+  td_raster_stroke(p->frame.raster, (td_point[]){{x - half, y + half}, {x + half, y - half}}, 2, width);
 }
 
 static void chevron(picture *p, double x, double y, int direction) {
   double half = 4 * p->scale, back = y - direction * 4 * p->scale;
-  td_raster_stroke(p->raster, (td_point[]){{x - half, back}, {x, y}, {x + half, back}}, 3, 1.6 * p->scale);
+  td_raster_stroke(p->frame.raster, (td_point[]){{x - half, back}, {x, y}, {x + half, back}}, 3, 1.6 * p->scale);
 }
 
 // Marks stand apart; one stands for those behind it.
@@ -234,22 +207,22 @@ static bool falls(const picture *p, const td_series_column *c) {
 
 static void draw_odd(picture *p, int curve) {
   const td_series *s = &p->series[curve];
-  double top = p->area.top, bottom = p->area.bottom, last[5] = {-1e9, -1e9, -1e9, -1e9, -1e9};
+  double top = p->frame.area.top, bottom = p->frame.area.bottom, last[5] = {-1e9, -1e9, -1e9, -1e9, -1e9};
   for (int64_t i = 0; i < s->columns; i++) {
     const td_series_column *c = &s->at[i];
     double x = x_of(p, (double)i);
     bool placed = c->finite && has_place(p, c->high);
     if (c->odd & TD_CURVE_RISES && is_apart(p, x, &last[0])) triangle(p, x, top + p->scale, UP);
     if (falls(p, c) && is_apart(p, x, &last[1])) triangle(p, x, bottom - p->scale, DOWN);
-    if (placed && c->high > p->values.high && is_apart(p, x, &last[2])) chevron(p, x, top + 3 * p->scale, UP);
-    if (placed && has_place(p, c->low) && c->low < p->values.low && is_apart(p, x, &last[3]))
+    if (placed && c->high > p->frame.y.high && is_apart(p, x, &last[2])) chevron(p, x, top + 3 * p->scale, UP);
+    if (placed && has_place(p, c->low) && c->low < p->frame.y.low && is_apart(p, x, &last[3]))
       chevron(p, x, bottom - 3 * p->scale, DOWN);
   }
   paint(p, p->styles[curve].rgb, 1);
   for (int64_t i = 0; i < s->columns; i++)
     if (s->at[i].odd & TD_CURVE_NAN && is_apart(p, x_of(p, (double)i), &last[4]))
       cross(p, x_of(p, (double)i), bottom - 5 * p->scale);
-  paint(p, p->options->theme->warning, 1);
+  paint(p, p->frame.theme->warning, 1);
 }
 
 static void count_bin(picture *p, const td_curve_bin *bin) {
@@ -258,8 +231,8 @@ static void count_bin(picture *p, const td_curve_bin *bin) {
   p->rises += (bin->odd & TD_CURVE_RISES) != 0;
   p->falls += (bin->odd & TD_CURVE_FALLS) != 0 || (logarithmic && bin->finite && bin->low <= 0);
   if (!bin->finite || (logarithmic && bin->high <= 0)) return;
-  p->above += bin->low > p->values.high ? bin->finite : bin->high > p->values.high;
-  p->below += bin->high < p->values.low ? bin->finite : has_place(p, bin->low) && bin->low < p->values.low;
+  p->above += bin->low > p->frame.y.high ? bin->finite : bin->high > p->frame.y.high;
+  p->below += bin->high < p->frame.y.low ? bin->finite : has_place(p, bin->low) && bin->low < p->frame.y.low;
 }
 
 static void add_note(td_text *text, const char *format, long long count) {
@@ -271,7 +244,7 @@ static void draw_notes(picture *p) {
   td_text text = {0};
   for (int i = 0; i < p->count; i++)
     for (const td_curve_bin *bin = p->curves[i]->bins; bin < p->curves[i]->bins + p->curves[i]->bin_count; bin++)
-      if ((double)bin->first >= p->steps.low && (double)bin->first <= p->steps.high) count_bin(p, bin);
+      if ((double)bin->first >= p->frame.x.low && (double)bin->first <= p->frame.x.high) count_bin(p, bin);
   if (p->nans) td_text_print(&text, "NaN at step %lld", (long long)p->nan_step);
   if (p->nans > 1) td_text_print(&text, " (%lld in all)", (long long)p->nans);
   add_note(&text, "%lld inf", p->rises);
@@ -279,57 +252,11 @@ static void draw_notes(picture *p) {
   add_note(&text, "%lld above", p->above);
   add_note(&text, "%lld below", p->below);
   if (text.length && !text.failed)
-    write(p, p->area.left, p->raster->height - 8 * p->scale, TD_ALIGN_LEFT, text.data, &p->font,
-          p->options->theme->warning);
+    td_frame_write(&p->frame, p->frame.area.left, p->frame.raster->height - 8 * p->scale, TD_ALIGN_LEFT, text.data, p->frame.theme->warning);
   td_text_clear(&text);
 }
 
-// ---- frame ----
-
-static double centre_of(double at) { return floor(at) + 0.5; } // of a pixel: lines there are sharp
-
-static void draw_grid(picture *p, const td_tick *steps, int step_count, const td_tick *values, int value_count) {
-  double width = fmax(1, floor(p->scale));
-  for (int i = 0; i < step_count; i++) {
-    double x = centre_of(p->area.left + steps[i].place * (p->area.right - p->area.left - 1));
-    td_raster_stroke(p->raster, (td_point[]){{x, p->area.top}, {x, p->area.bottom}}, 2, width);
-  }
-  for (int i = 0; i < value_count; i++) {
-    double y = centre_of(y_of(p, values[i].value));
-    if (*values[i].label) td_raster_stroke(p->raster, (td_point[]){{p->area.left, y}, {p->area.right, y}}, 2, width);
-  }
-  paint(p, p->options->theme->grid, 1);
-}
-
-static void draw_frame(picture *p) {
-  double width = fmax(1, floor(p->scale)), half = width / 2;
-  double left = p->area.left - half, right = p->area.right + half, top = p->area.top - half, bottom = p->area.bottom + half;
-  td_raster_stroke(p->raster, (td_point[]){{left, top}, {right, top}, {right, bottom}, {left, bottom}, {left, top}}, 5, width);
-  paint(p, p->options->theme->frame, 1);
-}
-
-static void draw_step_ticks(picture *p, const td_tick *ticks, int count) {
-  double width = fmax(1, floor(p->scale)), bottom = p->area.bottom, free_from = -1e9;
-  for (int i = 0; i < count; i++) {
-    double x = centre_of(p->area.left + ticks[i].place * (p->area.right - p->area.left - 1));
-    double half = td_text_width(ticks[i].label, &p->font) / 2;
-    td_raster_stroke(p->raster, (td_point[]){{x, bottom + width}, {x, bottom + 4 * p->scale}}, 2, width);
-    paint(p, p->options->theme->frame, 1);
-    if (x - half < free_from) continue;
-    write(p, x, bottom + 17 * p->scale, TD_ALIGN_CENTRE, ticks[i].label, &p->font, p->options->theme->text);
-    free_from = x + half + 6 * p->scale;
-  }
-}
-
-static void draw_value_ticks(picture *p, const td_tick *ticks, int count) {
-  double width = fmax(1, floor(p->scale)), left = p->area.left;
-  for (int i = 0; i < count; i++) {
-    double y = centre_of(y_of(p, ticks[i].value)), length = *ticks[i].label ? 4 : 2.5;
-    td_raster_stroke(p->raster, (td_point[]){{left - width, y}, {left - length * p->scale, y}}, 2, width);
-    paint(p, p->options->theme->frame, 1);
-    write(p, left - 8 * p->scale, y + 4.5 * p->scale, TD_ALIGN_RIGHT, ticks[i].label, &p->font, p->options->theme->text);
-  }
-}
+static double sharp(double at) { return floor(at) + 0.5; } // the middle of a pixel
 
 // ---- legend ----
 
@@ -337,7 +264,7 @@ typedef struct legend { double width, row, sample; } legend; // sample: length o
 
 static legend measure_legend(const picture *p) {
   legend l = {.row = 17 * p->scale, .sample = 24 * p->scale};
-  for (int i = 0; i < p->count; i++) l.width = fmax(l.width, td_text_width(p->curves[i]->name, &p->font));
+  for (int i = 0; i < p->count; i++) l.width = fmax(l.width, td_text_width(p->curves[i]->name, &p->frame.font));
   l.width += l.sample + 22 * p->scale;
   return l;
 }
@@ -357,8 +284,8 @@ static int64_t hits(const picture *p, double left, double top, double right, dou
 }
 
 static td_point choose_corner(const picture *p, double width, double height) { // where it hides least
-  double inset = 8 * p->scale, left = p->area.left + inset, top = p->area.top + inset;
-  double right = p->area.right - inset - width, bottom = p->area.bottom - inset - height;
+  double inset = 8 * p->scale, left = p->frame.area.left + inset, top = p->frame.area.top + inset;
+  double right = p->frame.area.right - inset - width, bottom = p->frame.area.bottom - inset - height;
   const td_point corners[4] = {{right, top}, {left, top}, {right, bottom}, {left, bottom}};
   int best = 0;
   int64_t least = INT64_MAX;
@@ -372,105 +299,96 @@ static td_point choose_corner(const picture *p, double width, double height) { /
 static void draw_sample(picture *p, int curve, double x, double y, double length) {
   td_point ends[] = {{x, y}, {x + length, y}};
   if (p->styles[curve].dashed) stroke_dashed(p, ends, 2, 2 * p->scale);
-  else td_raster_stroke(p->raster, ends, 2, 2 * p->scale);
+  else td_raster_stroke(p->frame.raster, ends, 2, 2 * p->scale);
   if (!is_smoothed(p) && td_curve_points(p->curves[curve]) <= FEW_POINTS)
-    td_raster_disc(p->raster, (td_point){x + length / 2, y}, 2.3 * p->scale);
+    td_raster_disc(p->frame.raster, (td_point){x + length / 2, y}, 2.3 * p->scale);
   paint(p, p->styles[curve].rgb, 1);
 }
 
 static void draw_legend(picture *p) {
   legend l = measure_legend(p);
-  double height = l.row * p->count + 8 * p->scale, room = p->area.bottom - p->area.top - 16 * p->scale;
-  if (height > room || l.width > p->area.right - p->area.left - 16 * p->scale) return; // there is no room for one
+  double height = l.row * p->count + 8 * p->scale, room = p->frame.area.bottom - p->frame.area.top - 16 * p->scale;
+  if (height > room || l.width > p->frame.area.right - p->frame.area.left - 16 * p->scale) return; // there is no room for one
   td_point at = choose_corner(p, l.width, height);
-  td_raster_box(p->raster, at.x, at.y, at.x + l.width, at.y + height);
-  paint(p, p->options->theme->paper, 0.82);
+  td_raster_box(p->frame.raster, at.x, at.y, at.x + l.width, at.y + height);
+  paint(p, p->frame.theme->paper, 0.82);
   td_point outline[] = {{at.x, at.y}, {at.x + l.width, at.y}, {at.x + l.width, at.y + height}, {at.x, at.y + height}, {at.x, at.y}};
-  for (int i = 0; i < 5; i++) outline[i] = (td_point){centre_of(outline[i].x), centre_of(outline[i].y)};
-  td_raster_stroke(p->raster, outline, 5, fmax(1, floor(p->scale)));
-  paint(p, p->options->theme->grid, 1);
+  for (int i = 0; i < 5; i++) outline[i] = (td_point){sharp(outline[i].x), sharp(outline[i].y)};
+  td_raster_stroke(p->frame.raster, outline, 5, fmax(1, floor(p->scale)));
+  paint(p, p->frame.theme->grid, 1);
   for (int i = 0; i < p->count; i++) {
     double y = at.y + 4 * p->scale + l.row * (i + 0.5), x = at.x + 8 * p->scale;
-    draw_sample(p, i, x, centre_of(y), l.sample);
-    write(p, x + l.sample + 8 * p->scale, y + 4 * p->scale, TD_ALIGN_LEFT, p->curves[i]->name, &p->font,
-          p->options->theme->text);
+    draw_sample(p, i, x, sharp(y), l.sample);
+    td_frame_write(&p->frame, x + l.sample + 8 * p->scale, y + 4 * p->scale, TD_ALIGN_LEFT, p->curves[i]->name, p->frame.theme->text);
   }
 }
 
 // ---- all of it ----
 
-static void lay_out(picture *p, double label_width) {
-  double s = p->scale;
-  int left = (int)ceil(label_width + 14 * s), top = (int)((p->options->title ? 34 : 14) * s);
-  p->area = (td_box){left, top, p->raster->width - (int)(16 * s), p->raster->height - (int)(42 * s)};
-  if (p->area.right - p->area.left < 8 || p->area.bottom - p->area.top < 8) // a tiny picture is all area
-    p->area = (td_box){1, 1, p->raster->width - 1, p->raster->height - 1};
-}
-
 static bool gather(picture *p) {
   bool ok = true;
-  p->steps = td_series_steps(p->curves, p->count, &p->options->range, &p->no_points);
-  if (!p->options->range.is_cut && !p->no_points && p->steps.high - p->steps.low > 1) {
-    double room = (p->steps.high - p->steps.low) * 0.02;
-    p->steps = (td_axis){.low = p->steps.low - room, .high = p->steps.high + room};
+  td_axis *steps = &p->frame.x;
+  *steps = td_series_steps(p->curves, p->count, &p->options->range, &p->no_points);
+  if (!p->options->range.is_cut && !p->no_points && steps->high - steps->low > 1) {
+    double room = (steps->high - steps->low) * 0.02;
+    *steps = (td_axis){.low = steps->low - room, .high = steps->high + room};
   }
   for (int i = 0; i < p->count; i++) td_series_clear(&p->series[i]);
   for (int i = 0; ok && i < p->count; i++)
-    ok = td_series_start(&p->series[i], p->curves[i], &p->steps, columns_of(p), p->options->smoothing);
+    ok = td_series_start(&p->series[i], p->curves[i], steps, columns_of(p), p->options->smoothing);
   if (!ok) return false;
-  p->values = td_series_values(p->series, p->count, &p->options->range, p->options->logarithmic, false, 0.05, &p->empty);
+  p->frame.y = td_series_values(p->series, p->count, &p->options->range, p->options->logarithmic, false, 0.05, &p->empty);
   return true;
-}
-
-static double widest(const picture *p, const td_tick *ticks, int count) {
-  double width = 0;
-  for (int i = 0; i < count; i++) width = fmax(width, td_text_width(ticks[i].label, &p->font));
-  return width;
 }
 
 static void draw_words(picture *p) {
-  const td_picture_theme *theme = p->options->theme;
-  double middle = (p->area.left + p->area.right) / 2.0;
+  td_picture_frame *f = &p->frame;
   const char *word = p->no_points ? "no points" : p->empty ? "no finite value" : NULL;
-  if (p->options->title) write(p, middle, 22 * p->scale, TD_ALIGN_CENTRE, p->options->title, &p->title, theme->text);
-  write(p, p->area.right, p->raster->height - 8 * p->scale, TD_ALIGN_RIGHT, p->options->steps_label, &p->font, theme->faint);
-  if (word) write(p, middle, (p->area.top + p->area.bottom) / 2.0, TD_ALIGN_CENTRE, word, &p->font, theme->faint);
+  if (p->options->title) td_frame_title(f, p->options->title);
+  td_frame_write(f, f->area.right, f->raster->height - 8 * p->scale, TD_ALIGN_RIGHT, p->options->steps_label, f->theme->faint);
+  if (word)
+    td_frame_write(f, (f->area.left + f->area.right) / 2.0, (f->area.top + f->area.bottom) / 2.0, TD_ALIGN_CENTRE, word,
+                   f->theme->faint);
 }
 
-static bool draw(picture *p) {
-  td_tick steps[TD_TICKS_MAX], values[TD_TICKS_MAX];
-  lay_out(p, 40 * p->scale);
-  if (!gather(p)) return false;
-  int most_values = (int)((p->area.bottom - p->area.top) / (44 * p->scale));
-  int value_count = p->empty ? 0 : td_axis_ticks(&p->values, most_values, false, values);
-  lay_out(p, widest(p, values, value_count));
-  if (!gather(p)) return false;
-  int most_steps = (int)((p->area.right - p->area.left) / (80 * p->scale));
-  int step_count = p->no_points ? 0 : td_axis_ticks(&p->steps, most_steps, true, steps);
-  p->points = td_memory_new((2 * (size_t)columns_of(p) + 4) * sizeof *p->points);
-  if (!p->points) return false;
-  draw_grid(p, steps, step_count, values, value_count);
-  td_raster_clip(p->raster, p->area);
+static void draw_all(picture *p, const td_tick *values, int value_count) {
+  td_picture_frame *f = &p->frame;
+  td_tick steps[TD_TICKS_MAX];
+  int most = (int)((f->area.right - f->area.left) / (80 * p->scale));
+  int step_count = p->no_points ? 0 : td_axis_ticks(&f->x, most, true, steps);
+  td_frame_grid(f, steps, step_count, values, value_count);
+  td_raster_clip(f->raster, f->area);
   for (int i = 0; i < p->count; i++) draw_curve(p, i);
   for (int i = 0; i < p->count; i++) draw_odd(p, i);
-  td_raster_clip(p->raster, (td_box){0, 0, p->raster->width, p->raster->height});
-  draw_frame(p);
-  draw_step_ticks(p, steps, step_count);
-  draw_value_ticks(p, values, value_count);
+  td_raster_clip(f->raster, (td_box){0, 0, f->raster->width, f->raster->height});
+  td_frame_outline(f);
+  td_frame_x_ticks(f, steps, step_count);
+  td_frame_y_ticks(f, values, value_count);
   draw_words(p);
-  if (!p->no_points) draw_legend(p);
+  if (!p->no_points && p->options->legend) draw_legend(p);
   draw_notes(p);
-  return true;
+}
+
+static bool draw(picture *p) { // twice laid out: how wide the labels are depends on the values
+  enum { RIGHT = 16 };
+  td_tick values[TD_TICKS_MAX];
+  td_picture_frame *f = &p->frame;
+  td_frame_lay_out(f, 40 * p->scale, p->options->title, RIGHT);
+  if (!gather(p)) return false;
+  int most = (int)((f->area.bottom - f->area.top) / (44 * p->scale));
+  int count = p->empty ? 0 : td_axis_ticks(&f->y, most, false, values);
+  td_frame_lay_out(f, td_frame_label_width(f, values, count), p->options->title, RIGHT);
+  if (!gather(p)) return false;
+  p->points = td_memory_new((2 * (size_t)columns_of(p) + 4) * sizeof *p->points);
+  if (p->points) draw_all(p, values, count);
+  return p->points;
 }
 
 bool td_picture_curves(td_raster *raster, const td_curve *const *curves, int count, const td_picture_options *options) {
-  int width = (int)lround(options->width * options->scale), height = (int)lround(options->height * options->scale);
-  picture p = {.raster = raster, .options = options, .curves = curves, .count = count, .scale = options->scale};
-  double weight = options->theme->weight * p.scale;
-  p.font = (td_font){p.scale, weight};
-  p.title = (td_font){1.3 * p.scale, 1.3 * weight};
+  picture p = {.options = options, .curves = curves, .count = count, .scale = options->scale};
+  bool ok = td_frame_start(&p.frame, raster, options->width, options->height, options->scale, options->theme);
   choose_styles(&p);
-  bool ok = td_raster_start(raster, width, height, options->theme->paper) && draw(&p);
+  ok = ok && draw(&p);
   for (int i = 0; i < count; i++) td_series_clear(&p.series[i]);
   td_memory_free(p.points);
   if (!ok) td_raster_clear(raster);

@@ -187,6 +187,22 @@ void td_raster_box(td_raster *r, double left, double top, double right, double b
   td_raster_fill(r, (td_point[]){{left, top}, {right, top}, {right, bottom}, {left, bottom}}, 4);
 }
 
+// ---- pixels ----
+
+void td_raster_image(td_raster *r, td_box box, const uint8_t *rgb, int width, int height) {
+  float lights[256];
+  int across = box.right - box.left, down = box.bottom - box.top;
+  for (int i = 0; i < 256; i++) lights[i] = (float)to_linear(i / 255.0);
+  for (int y = most(box.top, 0); y < least(box.bottom, r->height); y++)
+    for (int x = most(box.left, 0); x < least(box.right, r->width); x++) {
+      size_t column = (size_t)((int64_t)(x - box.left) * width / across);
+      size_t row = (size_t)((int64_t)(y - box.top) * height / down);
+      const uint8_t *from = rgb + (row * (size_t)width + column) * 3;
+      float *to = r->pixels + ((size_t)y * (size_t)r->width + (size_t)x) * 3;
+      for (int i = 0; i < 3; i++) to[i] = lights[from[i]];
+    }
+}
+
 // ---- the result ----
 
 void td_raster_bytes(const td_raster *r, uint8_t *rgb) {

@@ -35,6 +35,9 @@ void td_raster_box(td_raster *raster, double left, double top, double right, dou
 void td_raster_disc(td_raster *raster, td_point centre, double radius);
 void td_raster_paint(td_raster *raster, td_ink ink); // the mask, which is empty then
 
+// Puts pixels of RGB bytes over a box, each over as many pixels as fall to it.
+void td_raster_image(td_raster *raster, td_box box, const uint8_t *rgb, int width, int height);
+
 void td_raster_bytes(const td_raster *raster, uint8_t *rgb); // width * height * 3, the top row first
 
 // ---- text (raster_text.c) ----
