@@ -2,6 +2,7 @@
 // where the file's differs, and widened.
 #include "engine/io/elements.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,8 +66,30 @@ void td_elements_swap(void *elements, int bytes, int64_t count) {
   }                                                                \
   return -1
 
+// Eight bits as float16's: E5M2 is its upper half; E4M3 has no infinities, and NaN where all bits but the sign are set
+// (P. Micikevicius and others, FP8 Formats for Deep Learning).
+static uint16_t half_of_e5m2(uint8_t bits) { return (uint16_t)(bits << 8); }
+
+static uint16_t half_of_e4m3(uint8_t bits) {
+  int exponent = bits >> 3 & 15, fraction = bits & 7;
+  uint16_t sign = (uint16_t)((bits & 0x80) << 8);
+  if ((bits & 0x7f) == 0x7f) return sign | 0x7e00;
+  float value = exponent ? ldexpf((float)(8 + fraction), exponent - 10) : ldexpf((float)fraction, -9);
+  return sign | td_half_from_float(value);
+}
+
+static int64_t widen_eighths(char *out, const char *raw, uint16_t (*half)(uint8_t), int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    uint16_t value = half((uint8_t)raw[i]);
+    memcpy(out + i * 2, &value, 2);
+  }
+  return -1;
+}
+
 static int64_t widen(char *out, const char *raw, enum td_element_kind kind, bool swapped, int64_t count) {
   switch (kind) {
+  case TD_ELEMENT_F8_E4M3: return widen_eighths(out, raw, half_of_e4m3, count);
+  case TD_ELEMENT_F8_E5M2: return widen_eighths(out, raw, half_of_e5m2, count);
   case TD_ELEMENT_I8: WIDEN(int8_t, int32_t, value);
   case TD_ELEMENT_U16: WIDEN(uint16_t, int32_t, __builtin_bswap16(value));
   case TD_ELEMENT_I16: WIDEN(int16_t, int32_t, __builtin_bswap16((uint16_t)value));

@@ -14,6 +14,8 @@
   X(I32, 4, TD_INT32, "I32", "int32")                                                                                  \
   X(U64, 8, TD_INT64, "U64", "uint64")                                                                                 \
   X(I64, 8, TD_INT64, "I64", "int64")                                                                                  \
+  X(F8_E4M3, 1, TD_FLOAT16, "F8_E4M3", "float8_e4m3fn")                                                                \
+  X(F8_E5M2, 1, TD_FLOAT16, "F8_E5M2", "float8_e5m2")                                                                  \
   X(F16, 2, TD_FLOAT16, "F16", "float16")                                                                              \
   X(BF16, 2, TD_BFLOAT16, "BF16", "bfloat16")                                                                          \
   X(F32, 4, TD_FLOAT32, "F32", "float32")                                                                              \

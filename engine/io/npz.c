@@ -7,30 +7,48 @@
 #include "engine/io/npy.h"
 #include "engine/io/zip.h"
 
-static int load_member(td_zip *zip, int64_t i, int (*take)(void *, const char *, td_tensor *), void *owner) {
-  char *name = zip->members[i].name, *owned;
-  size_t length = strlen(name);
-  if (name[length - 1] == '/') return TD_OK; // a folder
-  if (length < 5 || strcmp(name + length - 4, ".npy"))
-    return td_input_refuse(&zip->in, zip->members[i].header, "member '%.80s' is no .npy file", name);
+typedef struct reader {
+  bool (*wanted)(void *, const char *);
+  int (*take)(void *, const char *, td_tensor *);
+  void *owner;
+} reader;
+
+static int read_array(td_zip *zip, int64_t i, td_tensor **out) {
+  char *owned;
   td_input in = zip->in;
   int code = td_zip_read(zip, i, &in.bytes, &owned);
   if (code) return code;
-  in.member = name;
+  in.member = zip->members[i].name;
   in.size = zip->members[i].size;
-  td_tensor *t;
-  code = td_npy_parse(&in, &t);
+  code = td_npy_parse(&in, out);
   td_memory_free(owned);
-  if (code) return code;
-  name[length - 4] = 0;
-  return take(owner, name, t);
+  return code;
 }
 
-int td_npz_load(td_context *context, const char *path, int (*take)(void *owner, const char *name, td_tensor *t),
-                void *owner) {
+static int load_member(td_zip *zip, int64_t i, const reader *r) {
+  char *name = zip->members[i].name;
+  size_t length = strlen(name);
+  if (name[length - 1] == '/') return TD_OK; // a folder
+  bool is_array = length >= 5 && !strcmp(name + length - 4, ".npy");
+  if (is_array) name[length - 4] = 0;
+  bool wanted = !r->wanted || r->wanted(r->owner, name);
+  if (is_array) name[length - 4] = '.';
+  if (!wanted) return TD_OK;
+  if (!is_array) return td_input_refuse(&zip->in, zip->members[i].header, "member '%.80s' is no .npy file", name);
+  td_tensor *t;
+  int code = read_array(zip, i, &t);
+  if (code && !r->wanted && zip->count > 1) td_error_hint(zip->in.context, "names=[...] loads some of the arrays only");
+  if (code) return code;
+  name[length - 4] = 0;
+  return r->take(r->owner, name, t);
+}
+
+int td_npz_load(td_context *context, const char *path, bool (*wanted)(void *owner, const char *name),
+                int (*take)(void *owner, const char *name, td_tensor *t), void *owner) {
   td_zip zip;
+  const reader r = {wanted, take, owner};
   int code = td_zip_open(context, "load_npz", path, &zip);
-  for (int64_t i = 0; !code && i < zip.count; i++) code = load_member(&zip, i, take, owner);
+  for (int64_t i = 0; !code && i < zip.count; i++) code = load_member(&zip, i, &r);
   if (!code) code = td_input_check(&zip.in);
   td_zip_close(&zip);
   return code;

@@ -8,6 +8,7 @@
 #include "engine/io/npz.h"
 #include "engine/io/png.h"
 #include "engine/io/safetensors.h"
+#include "repl/language/builtins.h"
 #include "repl/language/files.h"
 
 static td_value boxed(td_interpreter *I, int code, td_tensor *const *t) {
@@ -80,7 +81,28 @@ static bool put(td_interpreter *I, td_dict *dict, const char *name, size_t lengt
 typedef struct collection {
   td_interpreter *interpreter;
   td_dict *dict;
+  td_list *names; // those wanted; NULL: all
 } collection;
+
+static bool is_wanted(void *owner, const char *name) {
+  const collection *c = owner;
+  for (int64_t i = 0; i < c->names->count; i++)
+    if (td_is(c->names->items[i], &td_str_type) && !strcmp(td_as_str(c->names->items[i])->data, name)) return true;
+  return false;
+}
+
+static bool all_found(const collection *c, const char *path) {
+  td_value unused;
+  for (int64_t i = 0; c->names && i < c->names->count; i++) {
+    if (td_dict_get(c->interpreter, c->dict, c->names->items[i], &unused) > 0) continue;
+    td_text name = {0};
+    if (td_repr(c->interpreter, c->names->items[i], &name))
+      td_raise(c->interpreter, TD_CLASS_KEY_ERROR, "load_npz: '%s' has no array %s", path, name.data);
+    td_text_clear(&name);
+    return false;
+  }
+  return true;
+}
 
 static int take_array(void *owner, const char *name, td_tensor *t) {
   const collection *c = owner;
@@ -88,14 +110,18 @@ static int take_array(void *owner, const char *name, td_tensor *t) {
   return td_error_set(c->interpreter->context, TD_ERROR_CALLBACK, "load_npz: no memory");
 }
 
-static td_value builtin_load_npz(td_interpreter *I, td_value self, td_value *arguments) {
+static td_value builtin_load_npz(td_interpreter *I, td_value self, td_value *arguments) { // path, names
   (void)self;
   const char *path = td_existing_path(I, arguments[0], "load_npz");
-  collection c = {I, path ? td_dict_new(I) : NULL};
-  if (!c.dict) return TD_NIL;
-  if (td_npz_load(I->context, path, take_array, &c) == TD_OK) return td_from(c.dict);
+  td_value names = td_is_none(arguments[1]) ? TD_NIL : td_list_from(I, arguments[1]);
+  collection c = {I, path && td_is_nil(I->raised) ? td_dict_new(I) : NULL, td_is_nil(names) ? NULL : td_as_list(names)};
+  bool read = c.dict && td_npz_load(I->context, path, c.names ? is_wanted : NULL, take_array, &c) == TD_OK;
+  bool ok = read && all_found(&c, path);
+  td_unref(names);
+  if (ok) return td_from(c.dict);
+  if (c.dict && !read) td_raise_engine(I);
   td_unref(td_from(c.dict));
-  return td_raise_engine(I);
+  return TD_NIL;
 }
 
 typedef struct arrays { // what save_npz saves
@@ -268,8 +294,8 @@ const td_method td_tensor_file_builtins[] = {
      "Saves a tensor as a .npy file, which numpy.load reads.\n\nThe old file or the new one is there at any moment, "
      "whole. "
      "bfloat16 is written as ml_dtypes does: NumPy alone sees its bytes without a type."},
-    {"load_npz", "(path)", builtin_load_npz,
-     "The arrays of one of NumPy's .npz files, as a dict by name.\n\nThe archive is checked whole before anything is "
+    {"load_npz", "(path, names=None)", builtin_load_npz,
+     "The arrays of one of NumPy's .npz files, or those named, as a dict by name.\n\nThe archive is checked whole before anything is "
      "unpacked; each "
      "array's checksum must be right. Types are read as load_npy reads them."},
     {"save_npz", "(path, *arrays, compressed=False, **named)", builtin_save_npz,
@@ -289,7 +315,8 @@ const td_method td_tensor_file_builtins[] = {
     {"load_safetensors", "(path)", builtin_load_safetensors,
      "The tensors of a .safetensors file, as a dict by name, in the order of the file's header.\n\nThe whole file is "
      "checked "
-     "before the first tensor is made. int8, int16 and uint16 become int32, uint32 and uint64 int64."},
+     "before the first tensor is made. int8, int16 and uint16 become int32, uint32 and uint64 int64, "
+     "floats of 8 bits float16."},
     {"save_safetensors", "(path, tensors, metadata=None)", builtin_save_safetensors,
      "Saves a dict of tensors, and a dict of texts as metadata, as a .safetensors file.\n\nEvery dtype keeps its bits. "
      "The "

@@ -127,7 +127,7 @@ static void drop(arrays *a) {
 static int load(const bytes *b, arrays *a) {
   *a = (arrays){0};
   save(b, "x.npz");
-  return td_npz_load(context, "x.npz", take, a);
+  return td_npz_load(context, "x.npz", NULL, take, a);
 }
 
 static void loads(bytes b, int count) {
@@ -204,7 +204,7 @@ START_TEST(deflated) { // there, back, and spoiled: a checksum tells
   td_npz_entry entries[] = {{"x", t}, {"y", t}};
   ck_assert_int_eq(td_npz_save(context, "y.npz", entries, 2, true), TD_OK);
   arrays a = {0};
-  ck_assert_msg(td_npz_load(context, "y.npz", take, &a) == TD_OK, "%s", context->error.message);
+  ck_assert_msg(td_npz_load(context, "y.npz", NULL, take, &a) == TD_OK, "%s", context->error.message);
   ck_assert(a.count == 2 && !strcmp(a.names[1], "y") && !memcmp(a.tensors[1]->data, t->data, 480000));
   drop(&a);
   bytes b;
@@ -221,7 +221,7 @@ START_TEST(saved) {
   td_npz_entry entries[] = {{"x", t}, {"\xc3\xa9", u}};
   ck_assert_int_eq(td_npz_save(context, "y.npz", entries, 2, false), TD_OK);
   arrays a = {0};
-  ck_assert_msg(td_npz_load(context, "y.npz", take, &a) == TD_OK, "%s", context->error.message);
+  ck_assert_msg(td_npz_load(context, "y.npz", NULL, take, &a) == TD_OK, "%s", context->error.message);
   ck_assert(a.count == 2 && a.tensors[0]->dtype == TD_BFLOAT16 && a.tensors[0]->shape[2] == 3 &&
             value(a.tensors[1], 0) == 7 && !strcmp(a.names[1], "\xc3\xa9"));
   drop(&a);
@@ -232,7 +232,7 @@ END_TEST
 
 static int load_spoiled(const char *path, bool *same) { // the same, or an array less, which no checksum tells
   arrays a = {0};
-  int code = td_npz_load(context, path, take, &a);
+  int code = td_npz_load(context, path, NULL, take, &a);
   *same = true;
   for (int i = 0; i < a.count; i++)
     *same &= a.tensors[i]->size == 3 && value(a.tensors[i], 0) == 1 && value(a.tensors[i], 1) == 2 &&
@@ -268,7 +268,7 @@ START_TEST(without_memory) {
     arrays a = {0};
     td_memory_fail(n, false);
     int code = td_npz_save(context, "y.npz", &(td_npz_entry){"x", t}, 1, true);
-    if (!code) code = td_npz_load(context, "y.npz", take, &a);
+    if (!code) code = td_npz_load(context, "y.npz", NULL, take, &a);
     td_memory_fail(0, false);
     drop(&a);
     if (!code) break;

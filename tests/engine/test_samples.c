@@ -28,7 +28,7 @@ static int take(void *owner, const char *name, td_tensor *t) {
   return TD_OK;
 }
 
-static int load_npz(const char *path, wanted *w) { return td_npz_load(context, path, take, w); }
+static int load_npz(const char *path, wanted *w) { return td_npz_load(context, path, NULL, take, w); }
 static int load_npy(const char *path, wanted *w) {
   return td_npy_load(context, path, &(td_npy_options){0}, &w->tensor);
 }

@@ -9,6 +9,7 @@ are written by the encoder below, in every colour type, depth, interlacing and w
 
 import gzip
 import io
+import json
 import os
 import struct
 import zipfile
@@ -132,6 +133,15 @@ def tensors():
     safetensors.numpy.save_file(arrays, path("tensors.safetensors"), metadata={"format": "np", "é": 'x\n"y"'})
     for name, array in arrays.items():
         expect("tensors.safetensors", name, array)
+    codes = {"F8_E4M3": ml_dtypes.float8_e4m3fn, "F8_E5M2": ml_dtypes.float8_e5m2}  # all 256 of each
+    header = {
+        name: {"dtype": name, "shape": [256], "data_offsets": [256 * i, 256 * i + 256]} for i, name in enumerate(codes)
+    }
+    text = json.dumps(header).encode()
+    with open(path("eighths.safetensors"), "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + bytes(range(256)) * 2)
+    for name, dtype in codes.items():
+        expect("eighths.safetensors", name, np.arange(256, dtype="u1").view(dtype).astype("float16"))
 
 
 def idx():

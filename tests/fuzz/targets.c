@@ -300,7 +300,7 @@ static int drop_array(void *owner, const char *name, td_tensor *t) {
 
 void fuzz_npz(const uint8_t *bytes, size_t size) {
   const char *path = file_of(bytes, size);
-  file_done(td_npz_load(files, path, drop_array, NULL));
+  file_done(td_npz_load(files, path, NULL, drop_array, NULL));
 }
 
 void fuzz_safetensors(const uint8_t *bytes, size_t size) {
@@ -370,5 +370,23 @@ void fuzz_json(const uint8_t *bytes, size_t size) {
   td_run_result result = td_run(session, session->main, code, sizeof code - 1, &options);
   atomic_store(&running, 0);
   if (result == TD_RUN_FAILED) fail("what was read is not what is written");
+  atomic_store(&session->context->interrupt, 0);
+}
+
+// A file that is damaged is a ValueError or an OSError, whatever it holds.
+void fuzz_checkpoint(const uint8_t *bytes, size_t size) {
+  static const char code[] =
+      "def opened(f):\n    try:\n        f()\n    except (ValueError, OSError, RecursionError, OverflowError, MemoryError):\n        pass\n"
+      "def restored():\n    Checkpoint(step=0, w=Variable(zeros(2)), d=iter(Dataset(arange(3)).shuffle(3))).restore(path, strict=False, verbose=False)\n"
+      "opened(restored)\nopened(lambda: load_model(path))\nopened(lambda: load_weights(Dense(2), path))\n"
+      "opened(lambda: Dataset.load(path))\n";
+  open_session();
+  td_str *path = td_str_from(session, file_of(bytes, size));
+  if (!path || !td_module_set(session, session->main, "path", td_from(path))) fail("no memory for a path");
+  td_run_options options = {.name = "checkpoint", .folder = ""};
+  atomic_store(&running, 1);
+  td_run_result result = td_run(session, session->main, code, sizeof code - 1, &options);
+  atomic_store(&running, 0);
+  if (result == TD_RUN_FAILED) fail("a damaged file is another error");
   atomic_store(&session->context->interrupt, 0);
 }

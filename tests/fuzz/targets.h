@@ -14,6 +14,7 @@ void fuzz_idx(const uint8_t *bytes, size_t size);      // an IDX file, gzipped o
 void fuzz_npy(const uint8_t *bytes, size_t size);
 void fuzz_npz(const uint8_t *bytes, size_t size);
 void fuzz_safetensors(const uint8_t *bytes, size_t size);
+void fuzz_checkpoint(const uint8_t *bytes, size_t size); // a checkpoint or a saved model, restored
 void fuzz_csv(const uint8_t *bytes, size_t size);
 void fuzz_png(const uint8_t *bytes, size_t size);
 void fuzz_events(const uint8_t *bytes, size_t size);

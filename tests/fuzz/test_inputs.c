@@ -308,7 +308,7 @@ static target *target_of(const char *name) {
   static const struct { const char *name; target *run; } targets[] = {
       {"language-", fuzz_language}, {"format-", fuzz_format}, {"number-", fuzz_number}, {"cells-", fuzz_cells}, {"idx-", fuzz_idx},
       {"npy-", fuzz_npy}, {"npz-", fuzz_npz}, {"safetensors-", fuzz_safetensors}, {"csv-", fuzz_csv}, {"png-", fuzz_png}, {"events-", fuzz_events},
-      {"json-", fuzz_json}, {"ipynb-", fuzz_ipynb}};
+      {"json-", fuzz_json}, {"ipynb-", fuzz_ipynb}, {"checkpoint-", fuzz_checkpoint}};
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
     if (strncmp(name, targets[i].name, strlen(targets[i].name)) == 0) return targets[i].run;
   ck_abort_msg("tests/fuzz/finds/%s: the name of no target", name);
