@@ -1,6 +1,8 @@
 // Eager dispatch: infer, allocate, run the kernel, stamp, record. Half floats are widened to float32 before a kernel and
 // narrowed after it, so kernels never see them (unless the row says TD_HALF). Also the lookup of rows by name and what
 // can be said of a row (its signature).
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include "engine/base/memory.h"
@@ -13,18 +15,29 @@ static const td_op *const *const families[] = {
 #undef X
 };
 
+enum { FAMILIES = sizeof families / sizeof *families, RECENT = 1024 };
+
+static pthread_once_t counted = PTHREAD_ONCE_INIT;
+static int starts[FAMILIES + 1]; // the index of each family's first row; at last their number
+
+static void count_rows(void) {
+  for (int f = 0; f < FAMILIES; f++) {
+    int rows = 0;
+    while (families[f][rows]) rows++;
+    starts[f + 1] = starts[f] + rows;
+  }
+}
+
 const td_op *td_op_at(int index) {
-  for (size_t f = 0; f < sizeof families / sizeof *families; f++)
-    for (const td_op *const *op = families[f]; *op; op++)
-      if (index-- == 0) return *op;
+  pthread_once(&counted, count_rows);
+  for (int f = 0; f < FAMILIES; f++)
+    if (index >= starts[f] && index < starts[f + 1]) return families[f][index - starts[f]];
   return NULL;
 }
 
 int td_op_count(void) {
-  int count = 0;
-  for (size_t f = 0; f < sizeof families / sizeof *families; f++)
-    for (const td_op *const *op = families[f]; *op; op++) count++;
-  return count;
+  pthread_once(&counted, count_rows);
+  return starts[FAMILIES];
 }
 
 bool td_op_alias(const char *const *alias, const char *name) {
@@ -33,10 +46,21 @@ bool td_op_alias(const char *const *alias, const char *name) {
   return false;
 }
 
+static bool is_named(const td_op *op, const char *name) {
+  return strcmp(op->name, name) == 0 || td_op_alias(op->alias, name);
+}
+
+// What was asked for once is found again at once: rows never move.
 const td_op *td_op_find(const char *name) {
-  for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+  static const td_op *_Atomic recent[RECENT];
+  uint32_t hash = 0;
+  for (const char *c = name; *c; c++) hash = hash * 31 + (unsigned char)*c;
+  const td_op *_Atomic *place = &recent[hash % RECENT];
+  const td_op *known = *place;
+  if (known && is_named(known, name)) return known;
+  for (int f = 0; f < FAMILIES; f++)
     for (const td_op *const *op = families[f]; *op; op++)
-      if (strcmp((*op)->name, name) == 0 || td_op_alias((*op)->alias, name)) return *op;
+      if (is_named(*op, name)) return *place = *op;
   return NULL;
 }
 
