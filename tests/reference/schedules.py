@@ -26,13 +26,15 @@ def check(name, schedule, expected):
     compare(name, [schedule(k) for k in range(20)], expected, 1e-6)   # Keras computes in float32
 
 def check_torch(name, make, expected):
-    opt = SGD(0.5)
+    opt = SGD(0.5, momentum=0.5)
     scheduler = make(opt)
-    found = []
+    found, momenta = [], []
     for _ in range(20):
         found.append(opt.lr)
+        momenta.append(opt.momentum)
         scheduler.step()
-    compare(name, found, expected, 1e-10)
+    compare(name, found, expected[0], 1e-10)
+    compare(name + " momentum", momenta, expected[1], 1e-10)
 
 values = [5., 4., 4.5, 4.5, 4.5, 3., 3., 3., 2.9999, 3.1, 1., 1.5, 1.2, 1.1, 1., 1., 0.9, 0.9, 0.9, 0.9]
 """
@@ -61,6 +63,16 @@ TORCH = [
     "CosineAnnealingWarmRestarts(opt, 3, T_mult=2, eta_min=0.01)",
     "OneCycleLR(opt, 2., total_steps=20)",
     "OneCycleLR(opt, 2., total_steps=24, pct_start=0.4, anneal_strategy='linear', div_factor=10.)",
+    "ConstantLR(opt, 0.3, total_iters=4)",
+    "PolynomialLR(opt, 7, power=1.5)",
+    "MultiplicativeLR(opt, lambda k: 0.9 if k % 3 else 1.1)",
+    "CyclicLR(opt, 0.1, 0.7, 3)",
+    "CyclicLR(opt, 0.1, 0.7, 3, 5, mode='triangular2', cycle_momentum=False)",
+    "CyclicLR(opt, 0.1, 0.7, 4, mode='exp_range', gamma=0.9)",
+    "SequentialLR(opt, [LinearLR(opt, 0.1, total_iters=4), CosineAnnealingLR(opt, 12)], [4])",
+    "SequentialLR(opt, [ConstantLR(opt, 0.1, total_iters=9), ExponentialLR(opt, 0.8), StepLR(opt, 3, 0.5)], [5, 11])",
+    "ChainedScheduler([ConstantLR(opt, 0.1, total_iters=4), ExponentialLR(opt, 0.9)])",
+    "ChainedScheduler([CosineAnnealingLR(opt, 30), MultiStepLR(opt, [3, 9], 0.5), LinearLR(opt, 0.5)])",
     "OneCycleLR(opt, 2., epochs=5, steps_per_epoch=5, pct_start=0.3, three_phase=True)",
 ]
 PLATEAU = [
@@ -73,23 +85,27 @@ VALUES = [5.0, 4.0, 4.5, 4.5, 4.5, 3.0, 3.0, 3.0, 2.9999, 3.1, 1.0, 1.5, 1.2, 1.
 
 
 def optimizer():
-    return torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
+    return torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5, momentum=0.5)
+
+
+NAMES = {name: value for name, value in vars(lr_scheduler).items() if not name.startswith("_")}
 
 
 def rates(call, values=None):
     opt = optimizer()
-    scheduler = eval(f"lr_scheduler.{call}", {"lr_scheduler": lr_scheduler, "opt": opt})
-    found = []
+    scheduler = eval(call, {**NAMES, "opt": opt})
+    found, momenta = [], []
     for k in range(STEPS):
         if values is None:
             found.append(opt.param_groups[0]["lr"])
+            momenta.append(opt.param_groups[0]["momentum"])
         opt.step()
         if values is None:
             scheduler.step()
         else:
             scheduler.step(values[k])
             found.append(opt.param_groups[0]["lr"])
-    return found
+    return (found, momenta) if values is None else found
 
 
 def main():
@@ -104,6 +120,8 @@ def main():
         print(f"rate = Plateau(0.5, {settings})")
         expected = rates(f"ReduceLROnPlateau(opt, {settings})", VALUES)
         print(f'compare("Plateau({settings})", [rate.update(v) for v in values],\n        {expected}, 1e-12)')
+        print(f"opt = SGD(0.5)\nscheduler = ReduceLROnPlateau(opt, {settings})")
+        print(f'compare("ReduceLROnPlateau({settings})", [(scheduler.step(v), opt.lr)[1] for v in values],\n        {expected}, 1e-12)')
     print('print("all agree")')
 
 
