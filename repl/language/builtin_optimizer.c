@@ -3,6 +3,7 @@
 #include "engine/base/memory.h"
 #include "engine/ops/optimizer.h"
 #include "repl/language/diagnose.h"
+#include "repl/language/habit.h"
 #include "repl/language/tensors.h"
 
 typedef struct update_call {
@@ -281,11 +282,20 @@ static td_value builtin_near(td_interpreter *I, td_value self, td_value *a) {
   return near ? td_from(td_str_from(I, near)) : TD_NONE;
 }
 
+static td_value builtin_refuse_keyword(td_interpreter *I, td_value self, td_value *a) {
+  (void)self;
+  if (!td_is(a[0], &td_str_type) || !td_is(a[1], &td_str_type) || !td_is(a[2], &td_list_type))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "_refuse_keyword: needs two str and a list of str");
+  return td_refuse_keyword(I, td_as_str(a[0])->data, td_as_str(a[1]), td_as_list(a[2]));
+}
+
 const td_method td_optimizer_builtins[] = {
     {"_gathering", "(on)", builtin_gathering,
      "With True, backward() adds to an old grad without a warning, until a call with False."},
     {"_constrained", "(variables)", builtin_constrained, "Those of a list of Variables that have a constraint."},
     {"_warn", "(message)", builtin_warn, "A warning that names the line of the user's that runs."},
+    {"_refuse_keyword", "(callee, keyword, names)", builtin_refuse_keyword,
+     "Raises what a call with a keyword raises that is none of names, with the nearest of them as its hint."},
     {"_near", "(word, names)", builtin_near, "The one of names that word was probably meant to be, or None."},
     {"apply_update",
      "(name, rule, variables, slots, gradients, step, rate, numbers, scale=1.0, weight_decay=0.0, decoupled=True, "

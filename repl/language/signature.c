@@ -218,6 +218,23 @@ static void add_signature(td_interpreter *I, const td_callee *callee, const td_s
   td_text_add_char(text, ')');
 }
 
+// What was probably meant by a keyword that there is no argument for, or does here what it does elsewhere.
+static void add_remedy(td_text *text, const td_str *keyword, td_list *names) {
+  const char *near = td_suggest(keyword->data, names);
+  const char *habit = near ? NULL : td_habit(TD_HABIT_KEYWORD, keyword->data);
+  if (near) td_text_print(text, "did you mean '%s'?", near);
+  if (habit) td_text_add(text, habit);
+}
+
+td_value td_refuse_keyword(td_interpreter *I, const char *callee, const td_str *keyword, td_list *names) {
+  td_text remedy = {0};
+  td_raise(I, TD_CLASS_TYPE_ERROR, "%s() got an unexpected keyword argument '%s'", callee, keyword->data);
+  add_remedy(&remedy, keyword, names);
+  if (remedy.length) td_raise_hint(I, "%s", remedy.data);
+  td_text_clear(&remedy);
+  return TD_NIL;
+}
+
 // The remedy for a call that doesn't fit; keyword: the one that there is no argument for, or NULL.
 static void call_hint(td_interpreter *I, const td_callee *callee, const td_signature *s, const td_str *keyword) {
   td_value raised = td_take_raised(I);
@@ -225,10 +242,8 @@ static void call_hint(td_interpreter *I, const td_callee *callee, const td_signa
   td_text text = {0};
   for (int32_t i = 0; names && i < s->positional + s->keyword_only; i++)
     td_list_append(I, names, td_borrow(s->names[i]));
-  const char *near = names && keyword ? td_suggest(keyword->data, names) : NULL;
-  const char *habit = keyword && !near ? td_habit(TD_HABIT_KEYWORD, keyword->data) : NULL;
-  if (near) td_text_print(&text, "did you mean '%s'? ", near);
-  if (habit) td_text_print(&text, "%s; ", habit);
+  if (names && keyword) add_remedy(&text, keyword, names);
+  if (text.length) td_text_add(&text, text.data[text.length - 1] == '?' ? " " : "; ");
   td_text_add(&text, "the signature is ");
   add_signature(I, callee, s, &text);
   td_clear_raised(I);
