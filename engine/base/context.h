@@ -69,6 +69,7 @@ uint64_t td_context_stream(td_context *context); // seed of a new stream of rand
 int td_error_set(td_context *context, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void td_error_hint(td_context *context, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void td_error_clear(td_context *context);
+int td_error_within(td_context *, const char *what); // puts "WHAT: " before the message that is set; returns its code
 int td_error_memory(td_context *context, const char *what, int64_t bytes); // TD_ERROR_MEMORY with the size asked for
 const char *td_error_name(int code);     // "SHAPE"
 void td_place_describe(td_context *context, td_place place, char *buffer, int size);

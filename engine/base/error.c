@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "engine/base/context.h"
 
@@ -55,6 +56,18 @@ void td_error_hint(td_context *context, const char *format, ...) {
   va_start(list, format);
   print_bounded(context->error.hint, sizeof context->error.hint, format, list);
   va_end(list);
+}
+
+int td_error_within(td_context *context, const char *what) {
+  char *message = context->error.message;
+  size_t size = sizeof context->error.message, length = strlen(what) + 2, rest = strlen(message);
+  if (length >= size) return context->error.code;
+  if (rest > size - 1 - length) rest = size - 1 - length;
+  memmove(message + length, message, rest);
+  memcpy(message, what, length - 2);
+  memcpy(message + length - 2, ": ", 2);
+  message[length + rest] = 0;
+  return context->error.code;
 }
 
 int td_error_memory(td_context *context, const char *what, int64_t bytes) {

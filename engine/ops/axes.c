@@ -345,9 +345,10 @@ static int roll_infer(td_infer *infer) {
   const td_arg *shift = &infer->args[0], *axes = &infer->args[1];
   infer->out[0] = infer->in[0];
   if (!axes->given && shift->count == 1) return TD_OK;
-  if (!axes->given) return td_infer_fail(infer, TD_ERROR_VALUE, "%d shifts, but no axis is named", shift->count);
+  if (!axes->given)
+    return td_infer_fail(infer, TD_ERROR_VALUE, "shift has %d numbers, but no axis is named", shift->count);
   if (shift->count != axes->count && shift->count != 1 && axes->count != 1)
-    return td_infer_fail(infer, TD_ERROR_VALUE, "%d shifts for %d axes", shift->count, axes->count);
+    return td_infer_fail(infer, TD_ERROR_VALUE, "shift has %d numbers for %d axes", shift->count, axes->count);
   for (int i = 0; i < axes->count; i++) {
     int axis, code = td_infer_axis(infer, axes->ints[i], infer->in[0].rank, &axis);
     if (code) return code;

@@ -160,17 +160,12 @@ NUMBER_ROW(fmax, "larger", "fmax(tensor([1., nan]), 3).tolist()  # [3.0, 3.0]")
 // ---- clip ----
 
 static int clip_infer(td_infer *infer) {
-  td_infer present;
-  present.context = infer->context;
-  present.op = infer->op;
-  present.in[0] = infer->in[0];
-  present.in_count = 1;
-  for (int k = 1; k < 3; k++)
-    if (infer->in[k].rank <= TD_RANK_MAX) present.in[present.in_count++] = infer->in[k];
-  if (present.in_count == 1) return td_infer_fail(infer, TD_ERROR_TYPE, "one of low and high must be given");
-  int code = td_map_common(&present);
-  infer->out[0] = present.out[0];
-  return code;
+  bool low = infer->in[1].rank <= TD_RANK_MAX, high = infer->in[2].rank <= TD_RANK_MAX;
+  if (low && high) return td_map_common(infer);
+  if (!low && !high) return td_infer_fail(infer, TD_ERROR_TYPE, "one of low and high must be given");
+  int bound = low ? 1 : 2;
+  infer->out[0].dtype = td_dtype_promote(infer->in[0].dtype, infer->in[bound].dtype);
+  return td_infer_broadcast(infer, 0, bound, &infer->out[0]);
 }
 
 TD_MAP3(TD_EACH_DTYPE, clip, COMMON, T, MINIMUM(MAXIMUM(x, y), z))

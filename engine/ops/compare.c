@@ -122,6 +122,14 @@ static int isclose_kernel(const td_call *call) {
   return td_map_run_with(call, map, arguments);
 }
 
+static int isclose_infer(td_infer *infer) {
+  for (int k = 0; k < 2; k++)
+    if (!(infer->args[k].f >= 0))
+      return td_infer_fail(infer, TD_ERROR_VALUE, "%s must not be negative, it is %g", infer->op->params[2 + k].name,
+                           infer->args[k].f);
+  return td_map_truth(infer);
+}
+
 #define CLOSENESS                                                                                                      \
   { .name = "rtol", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(1e-5) },                                      \
     { .name = "atol", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(1e-8) },                                    \
@@ -136,22 +144,23 @@ static const td_sample close_samples[] = {
 };
 
 static const td_op isclose_op = {
-  .name = "isclose",
-  .params = { TD_XY, CLOSENESS },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_truth,
-  .kernel = isclose_kernel,
-  .expression = isclose_text,
-  .no_gradient = "bool result",
-  .doc = "Whether abs(x - y) <= atol + rtol * abs(y), element by element.\n"
-         "No gradient: the result is bool. An infinity is close to itself only, NaN to nothing, or to NaN if equal_nan.",
-  .example = "isclose(tensor([1., 2.]), tensor([1.000001, 2.1])).tolist()  # [True, False]",
-  .samples = close_samples,
+    .name = "isclose",
+    .params = {TD_XY, CLOSENESS},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = isclose_infer,
+    .kernel = isclose_kernel,
+    .expression = isclose_text,
+    .no_gradient = "bool result",
+    .doc =
+        "Whether abs(x - y) <= atol + rtol * abs(y), element by element.\n"
+        "No gradient: the result is bool. An infinity is close to itself only, NaN to nothing, or to NaN if equal_nan.",
+    .example = "isclose(tensor([1., 2.]), tensor([1.000001, 2.1])).tolist()  # [True, False]",
+    .samples = close_samples,
 };
 
 static int allclose_infer(td_infer *infer) {
-  int code = td_map_truth(infer);
+  int code = isclose_infer(infer);
   infer->out[0].rank = 0;
   return code;
 }

@@ -138,8 +138,9 @@ static int conv_infer(td_infer *infer, int n) {
     int64_t in = x->shape[x->rank - n + i], kernel = w->shape[2 + i];
     if (conv_axis(infer->args, i, in, kernel, &sizes[i], &before)) continue;
     int64_t reach = td_spatial_number(&infer->args[DILATION], i) * (kernel - 1) + 1;
-    code = td_infer_fail(infer, TD_ERROR_SHAPE, "the kernel spans %lld along spatial axis %d, x has %lld with padding",
-                         (long long)reach, i, (long long)(in + 2 * before));
+    code =
+        td_infer_fail(infer, TD_ERROR_SHAPE, "the kernel spans %lld along spatial axis %d%s, x has %lld with padding",
+                      (long long)reach, i, reach > kernel ? " with its dilation" : "", (long long)(in + 2 * before));
     td_error_hint(infer->context, "padding=%lld fits, \"same\" keeps the size", (long long)((reach - in + 1) / 2));
   }
   if (code) return code;

@@ -21,17 +21,18 @@ static int shape_infer(td_infer *infer, const td_arg *shape, uint8_t dtype) {
   infer->out[0] = (td_meta){.dtype = dtype, .rank = (uint8_t)shape->count};
   for (int i = 0; i < shape->count; i++) {
     if (shape->ints[i] < 0)
-      return td_infer_fail(infer, TD_ERROR_VALUE, "size of axis %d is negative: %lld", i, (long long)shape->ints[i]);
+      return td_infer_fail(infer, TD_ERROR_VALUE, "shape: size of axis %d is negative: %lld", i,
+                           (long long)shape->ints[i]);
     infer->out[0].shape[i] = shape->ints[i];
   }
   return TD_OK;
 }
 
-static int hold_fail(const td_call *call, double value) {
+static int hold_fail(const td_call *call, const char *what, double value) {
   char number[TD_NUMBER_TEXT];
   td_number_print(number, value);
-  return td_error_set(call->context, TD_ERROR_VALUE, "%s: %s can't hold %s", call->op->name,
-                      td_dtype_name(call->out[0].dtype), number);
+  return td_error_set(call->context, TD_ERROR_VALUE, "%s: dtype %s can't hold %s%s", call->op->name,
+                      td_dtype_name(call->out[0].dtype), what, number);
 }
 
 // ---- full, zeros, ones ----
@@ -54,8 +55,8 @@ static int full_kernel(const td_call *call) {
   bool fits = value->count || td_dtype_category(out->dtype) != 1 || holds(out->dtype, value->i);
   fits &= td_cast_run(out->data, out->dtype, value->count ? (const void *)&value->f : &value->i, from, 0, out->size, false);
   if (fits) return TD_OK;
-  if (value->count) return hold_fail(call, value->f);
-  return td_error_set(call->context, TD_ERROR_VALUE, "%s: %s can't hold %lld", call->op->name,
+  if (value->count) return hold_fail(call, "value ", value->f);
+  return td_error_set(call->context, TD_ERROR_VALUE, "%s: dtype %s can't hold value %lld", call->op->name,
                       td_dtype_name(out->dtype), (long long)value->i);
 }
 
@@ -129,8 +130,8 @@ static int arange_infer(td_infer *infer) {
   if (r.step == 0) return td_infer_fail(infer, TD_ERROR_VALUE, "step is 0");
   double count = ceil((number_of(stop) - r.start) / r.step);
   if (isnan(count) || count > 0x1p60)
-    return td_infer_fail(infer, TD_ERROR_VALUE, "%g elements from %g to %g by %g", count, r.start, number_of(stop),
-                         r.step);
+    return td_infer_fail(infer, TD_ERROR_VALUE, "start %g, stop %g and step %g make %g elements", r.start,
+                         number_of(stop), r.step, count);
   int64_t size = count > 0 ? (int64_t)count : 0;
   if (r.whole) {
     uint64_t distance = r.by > 0 ? (uint64_t)stop->i - (uint64_t)r.first : (uint64_t)r.first - (uint64_t)stop->i;
@@ -155,7 +156,7 @@ static int arange_kernel(const td_call *call) {
     }
     if (!td_cast_run(out->data + done * bytes, out->dtype, r.whole ? (const void *)whole : values,
                      r.whole ? TD_INT64 : TD_FLOAT64, 8, count, false))
-      return hold_fail(call, r.step > 0 ? values[count - 1] : values[0]);
+      return hold_fail(call, "", r.step > 0 ? values[count - 1] : values[0]);
   }
   return TD_OK;
 }
@@ -212,7 +213,8 @@ static int linspace_kernel(const td_call *call) {
   for (int64_t i = 0; i < out->size; i++) {
     double at = parts > 0 ? (double)i / (double)parts : 0,
            value = endpoint && i == parts && i ? stop : start + (stop - start) * at;
-    if (!td_cast_run(out->data + i * bytes, out->dtype, &value, TD_FLOAT64, 0, 1, false)) return hold_fail(call, value);
+    if (!td_cast_run(out->data + i * bytes, out->dtype, &value, TD_FLOAT64, 0, 1, false))
+      return hold_fail(call, "", value);
   }
   return TD_OK;
 }
@@ -236,8 +238,19 @@ static const td_op linspace = {
 
 // ---- eye ----
 
+// Of an op without tensors: the argument is a side of a matrix, or None.
+static int check_side(td_infer *infer, int arg) {
+  const td_arg *side = &infer->args[arg];
+  if (!side->given || (side->i >= 0 && side->i <= INT32_MAX)) return TD_OK;
+  return td_infer_fail(infer, TD_ERROR_VALUE, "%s is %s: %lld", infer->op->params[arg].name,
+                       side->i < 0 ? "negative" : "too large", (long long)side->i);
+}
+
 static int eye_infer(td_infer *infer) {
   const td_arg *args = infer->args;
+  int code = check_side(infer, 0);
+  if (!code) code = check_side(infer, 1);
+  if (code) return code;
   td_arg shape = {.given = 1, .count = 2};
   shape.ints[0] = args[0].i;
   shape.ints[1] = args[1].given ? args[1].i : args[0].i;
@@ -373,8 +386,7 @@ static int full_like_kernel(const td_call *call) {
   uint8_t from = value->count ? TD_FLOAT64 : TD_INT64;
   if (!td_cast_run(out->data, out->dtype, value->count ? (const void *)&value->f : &value->i, from, 0, out->size,
                    false))
-    return td_error_set(call->context, TD_ERROR_VALUE, "full_like: %s can't hold %g", td_dtype_name(out->dtype),
-                        value->f);
+    return hold_fail(call, "value ", value->f);
   return TD_OK;
 }
 
@@ -530,28 +542,34 @@ static void triangle_row(const td_arg *args, bool upper, int64_t row, int64_t *f
   *last = upper ? columns : at;
 }
 
+static int64_t within(int64_t x, int64_t low, int64_t high) { return x < low ? low : x > high ? high : x; }
+
+// Elements on and below the k-th diagonal: a row has row + k + 1 of them, at least 0, at most columns.
+static int64_t triangle_size(int64_t rows, int64_t columns, int64_t k) {
+  k = within(k, -rows - 1, columns);
+  int64_t first = within(-k, 0, rows), filled = within(columns - k - 1, first, rows), growing = filled - first;
+  return growing * (first + k) + growing * (growing + 1) / 2 + (rows - filled) * columns;
+}
+
 static int triangle_indices_infer(td_infer *infer, bool upper) {
   const td_arg *args = infer->args;
-  int64_t count = 0;
-  if (args[0].i < 0 || (args[2].given && args[2].i < 0))
-    return td_infer_fail(infer, TD_ERROR_VALUE, "a size is negative: %lld",
-                         (long long)(args[0].i < 0 ? args[0].i : args[2].i));
-  if (args[0].i > INT32_MAX || (args[2].given && args[2].i > INT32_MAX))
-    return td_infer_fail(infer, TD_ERROR_VALUE, "the triangle is too large");
-  for (int64_t row = 0; row < args[0].i; row++) {
-    int64_t first, last;
-    triangle_row(args, upper, row, &first, &last);
-    count += last - first;
-  }
+  int code = check_side(infer, 0);
+  if (!code) code = check_side(infer, 2);
+  if (code) return code;
+  int64_t rows = args[0].i, columns = args[2].given ? args[2].i : rows;
+  int64_t diagonal = within(args[1].i, -INT32_MAX, INT32_MAX) - upper, count = triangle_size(rows, columns, diagonal);
+  if (upper) count = rows * columns - count;
   for (int k = 0; k < 2; k++) infer->out[k] = (td_meta){.dtype = TD_INT64, .rank = 1, .shape = {count}};
   return TD_OK;
 }
 
 static int triangle_indices_kernel(const td_call *call, bool upper) {
-  int64_t *rows = (int64_t *)call->out[0].data, *columns = (int64_t *)call->out[1].data;
-  for (int64_t row = 0; row < call->args[0].i; row++) {
+  int64_t *rows = (int64_t *)call->out[0].data, *columns = (int64_t *)call->out[1].data, left = call->out[0].size;
+  int64_t above = upper ? 0 : within(-within(call->args[1].i, -INT32_MAX, 0), 0, call->args[0].i); // rows without any
+  for (int64_t row = above; left; row++) {
     int64_t first, last;
     triangle_row(call->args, upper, row, &first, &last);
+    left -= last - first;
     for (; first < last; first++) {
       *rows++ = row;
       *columns++ = first;

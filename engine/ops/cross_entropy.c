@@ -189,8 +189,9 @@ static int label_fail(const td_call *call, const entropy *e, int64_t line, int64
   }
   td_text text = {0};
   td_shape_print(&text, target->rank, index);
-  int code = td_error_set(call->context, TD_ERROR_INDEX, "%s: label %lld at index %s is out of range for %lld classes",
-                          call->op->name, (long long)label, text.data ? text.data : "", (long long)e->classes);
+  int code =
+      td_error_set(call->context, TD_ERROR_INDEX, "%s: target: label %lld at index %s is out of range for %lld classes",
+                   call->op->name, (long long)label, text.data ? text.data : "", (long long)e->classes);
   td_text_clear(&text);
   if (label == e->classes) td_error_hint(call->context, "labels count from 0");
   return code;

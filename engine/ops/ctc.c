@@ -43,7 +43,8 @@ static int ctc_infer(td_infer *infer) {
   if (code) return code;
   int64_t blank = infer->args[BLANK].i;
   if (blank < 0 || blank >= classes)
-    return td_infer_fail(infer, TD_ERROR_VALUE, "blank is class %lld of %lld", (long long)blank, (long long)classes);
+    return td_infer_fail(infer, TD_ERROR_VALUE, "blank must be a class, 0 to %lld, not %lld", (long long)classes - 1,
+                         (long long)blank);
   infer->out[0] = (td_meta){.dtype = scores->dtype};
   if (infer->args[REDUCTION].i != TD_LOSS_NONE || !batched) return TD_OK;
   infer->out[0].rank = 1;

@@ -167,7 +167,8 @@ static td_tensor *diagonal_back(td_scope *s, td_tensor *c, const td_arg *args, c
 static int embedded_size(td_infer *infer, int64_t length, int64_t offset, int64_t *size) {
   if (!__builtin_add_overflow(length, offset < 0 ? -(uint64_t)offset : (uint64_t)offset, size) && *size >= 0)
     return TD_OK;
-  return td_infer_fail(infer, TD_ERROR_SHAPE, "offset %lld makes the matrices too large", (long long)offset);
+  return td_infer_fail(infer, TD_ERROR_SHAPE, "%s %lld makes the matrices too large", infer->op->params[1].name,
+                       (long long)offset);
 }
 
 static int diag_embed_infer(td_infer *infer) {

@@ -73,7 +73,7 @@ static int check_scale(td_infer *infer, int argument) {
   const td_param *param = &infer->op->params[td_op_tensor_params(infer->op) + argument];
   double scale = infer->args[argument].f;
   return scale >= 0 ? td_draw_infer(infer)
-                    : td_infer_fail(infer, TD_ERROR_VALUE, "%s is negative: %g", param->name, scale);
+                    : td_infer_fail(infer, TD_ERROR_VALUE, "%s must not be negative, it is %g", param->name, scale);
 }
 
 static int gumbel_infer(td_infer *infer) { return check_scale(infer, 2); }
@@ -346,7 +346,8 @@ static int draw_like(const td_call *call, work *w, double least) {
 
 static int gamma_infer(td_infer *infer) {
   double scale = infer->args[0].f;
-  return scale >= 0 ? like_infer(infer) : td_infer_fail(infer, TD_ERROR_VALUE, "scale is negative: %g", scale);
+  return scale >= 0 ? like_infer(infer)
+                    : td_infer_fail(infer, TD_ERROR_VALUE, "scale must not be negative, it is %g", scale);
 }
 
 static int gamma_kernel(const td_call *call) {

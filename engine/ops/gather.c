@@ -183,6 +183,13 @@ static int64_t element_of(const td_view *v, int64_t at) {
   return value;
 }
 
+static const char *index_name(const td_call *call, const offsets *o) {
+  const td_param *params = call->op->params;
+  for (int i = 0; i < call->in_count && i < td_op_tensor_params(call->op); i++)
+    if (params[i].kind == TD_PARAM_INDEX && call->in[i].data == o->index.data) return params[i].name;
+  return "index";
+}
+
 static int offsets_run(const td_call *call, offsets *o, int axis) {
   int64_t count = o->index.size;
   atomic_init(&o->bad, count);
@@ -191,8 +198,9 @@ static int offsets_run(const td_call *call, offsets *o, int axis) {
   if (td_pool_stopped(call->context->pool)) return TD_ERROR_INTERRUPT; // some offsets are not there
   int64_t bad = atomic_load(&o->bad);
   if (bad == count) return TD_OK;
-  return td_error_set(call->context, TD_ERROR_INDEX, "%s: index %lld is out of range for axis %d with size %lld",
-                      call->op->name, (long long)element_of(&o->index, bad), axis, (long long)o->size);
+  return td_error_set(call->context, TD_ERROR_INDEX, "%s: %s %lld is out of range for axis %d with size %lld",
+                      call->op->name, index_name(call, o), (long long)element_of(&o->index, bad), axis,
+                      (long long)o->size);
 }
 
 static int64_t join_axes(const td_view *x, const int *axes, int count, int *rank, int64_t *shape, int64_t *strides) {

@@ -179,26 +179,26 @@ static int lstsq_one(td_problem *p) {
   int m = (int)p->in[0].rows, n = (int)p->in[0].columns, columns = (int)p->in[1].columns, info = 0, query = -1,
       rank = 0;
   int tall = m > n ? m : n, leading = m < 1 ? 1 : m, b_leading = tall < 1 ? 1 : tall, integers = 1;
+  int sides = columns ? columns : 1; // gelsd takes no b without columns
   double size = 0, share = 0;
   void *a = td_take(p, (int64_t)m * n, p->bytes), *b = td_take(p, (int64_t)m * columns, p->bytes);
-  void *x = td_take(p, (int64_t)tall * columns, p->bytes), *s = td_take(p, m < n ? m : n, p->bytes);
+  void *x = td_take(p, (int64_t)tall * sides, p->bytes), *s = td_take(p, m < n ? m : n, p->bytes);
   bool some = m && n;
   td_number_put(p, &share, 0, share_of(p, &p->call->args[0]));
   if (some)
-    p->lapack->gelsd(&m, &n, &columns, a, &leading, x, &b_leading, s, &share, &rank, &size, &query, &integers, &info);
+    p->lapack->gelsd(&m, &n, &sides, a, &leading, x, &b_leading, s, &share, &rank, &size, &query, &integers, &info);
   int length = some ? (int)td_number_at(p, &size, 0) : 1;
   void *work = td_take(p, length, p->bytes), *integer_work = td_take(p, integers < 1 ? 1 : integers, sizeof(int));
   if (!p->scratch) return 0;
   td_matrix_load(p, &p->in[0], a);
   td_matrix_load(p, &p->in[1], b);
   if (!td_all_finite(p, a, (int64_t)m * n) || !td_all_finite(p, b, (int64_t)m * columns)) return TD_NOT_FINITE;
-  memset(x, 0, (size_t)tall * (size_t)columns * (size_t)p->bytes);
+  memset(x, 0, (size_t)tall * (size_t)sides * (size_t)p->bytes);
   for (int64_t j = 0; j < columns; j++)
     memcpy((char *)x + j * tall * p->bytes, (char *)b + j * m * p->bytes, (size_t)m * (size_t)p->bytes);
   if (some)
-    p->lapack->gelsd(&m, &n, &columns, a, &leading, x, &b_leading, s, &share, &rank, work, &length, integer_work,
-                     &info);
-  else memset(x, 0, (size_t)tall * (size_t)columns * (size_t)p->bytes);
+    p->lapack->gelsd(&m, &n, &sides, a, &leading, x, &b_leading, s, &share, &rank, work, &length, integer_work, &info);
+  else memset(x, 0, (size_t)tall * (size_t)sides * (size_t)p->bytes);
   if (info) return info;
   td_matrix_load(p, &p->in[0], a);
   for (int64_t j = 0; j < p->out[RESIDUALS].rows; j++) { // there for m > n: |b - A x|^2

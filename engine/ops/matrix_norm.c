@@ -294,8 +294,9 @@ TD_SOLVER(cond, td_fail_convergence, .in_axes = {2})
 static int cond_infer(td_infer *infer) {
   const td_meta *x = &infer->in[0];
   bool spectral = !infer->args[0].given || (!infer->args[0].count && fabs(infer->args[0].f) == 2);
-  int code = td_infer_matrix(infer, 0, !spectral);
-  if (!code && infer->args[0].given) code = infer_order(infer, &infer->args[0], "p");
+  int code = infer->args[0].given ? infer_order(infer, &infer->args[0], "p") : TD_OK;
+  if (!code) code = td_infer_matrix(infer, 0, !spectral);
+  if (code && !spectral && x->rank > 1) td_error_hint(infer->context, "p=None, 2 and -2 take matrices of any shape");
   if (code) return code;
   if (!x->shape[x->rank - 1] || !x->shape[x->rank - 2])
     return td_infer_fail(infer, TD_ERROR_SHAPE, "a matrix without elements has no condition number");

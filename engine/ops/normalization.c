@@ -428,8 +428,8 @@ static int group_infer(td_infer *infer) {
   if (!code && groups < 1)
     code = td_infer_fail(infer, TD_ERROR_VALUE, "num_groups must be at least 1, not %lld", (long long)groups);
   if (!code && x->shape[1] % groups)
-    code = td_infer_fail(infer, TD_ERROR_SHAPE, "x's %lld channels don't part into %lld groups", (long long)x->shape[1],
-                         (long long)groups);
+    code = td_infer_fail(infer, TD_ERROR_SHAPE, "x's %lld channels don't part into num_groups, %lld",
+                         (long long)x->shape[1], (long long)groups);
   for (int i = 1; i < 3 && !code; i++) code = check_channels(infer, i, x->shape[1]);
   return code ? code : set_output(infer);
 }

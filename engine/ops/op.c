@@ -318,7 +318,7 @@ static int produce(const td_op *op, td_infer *infer, unsigned dtypes, unsigned f
   for (; made < infer->out_count; made++) {
     td_tensor *t = out[made] = output_new(op, infer, made);
     if (!t) {
-      code = infer->context->error.code;
+      code = td_error_within(infer->context, op->name);
       break;
     }
     t->place = infer->context->place;

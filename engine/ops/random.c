@@ -67,7 +67,8 @@ static int normal_kernel(const td_call *call) {
 }
 
 static int normal_infer(td_infer *infer) {
-  if (!(infer->args[2].f >= 0)) return td_infer_fail(infer, TD_ERROR_VALUE, "std is negative: %g", infer->args[2].f);
+  if (!(infer->args[2].f >= 0))
+    return td_infer_fail(infer, TD_ERROR_VALUE, "std must not be negative, it is %g", infer->args[2].f);
   return td_draw_infer(infer);
 }
 
@@ -128,7 +129,9 @@ static int uniform_kernel(const td_call *call) {
 
 static int uniform_infer(td_infer *infer) {
   double low = infer->args[1].f, high = infer->args[2].f;
-  if (low <= high) return td_draw_infer(infer);
+  if (low <= high && isfinite(high - low)) return td_draw_infer(infer);
+  if (low <= high)
+    return td_infer_fail(infer, TD_ERROR_VALUE, "low and high must be a finite distance apart: %g and %g", low, high);
   int code = td_infer_fail(infer, TD_ERROR_VALUE, "low is %g and high is %g: nothing is between them", low, high);
   td_error_hint(infer->context, "the order is (low, high) for one number, (shape, low, high) for more");
   return code;

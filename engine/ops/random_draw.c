@@ -19,7 +19,8 @@ int td_draw_infer_shape(td_infer *infer, const td_arg *shape, uint8_t dtype) {
   infer->out[0] = (td_meta){.dtype = dtype, .rank = (uint8_t)shape->count};
   for (int i = 0; i < shape->count; i++) {
     if (shape->ints[i] < 0)
-      return td_infer_fail(infer, TD_ERROR_VALUE, "size of axis %d is negative: %lld", i, (long long)shape->ints[i]);
+      return td_infer_fail(infer, TD_ERROR_VALUE, "shape: size of axis %d is negative: %lld", i,
+                           (long long)shape->ints[i]);
     infer->out[0].shape[i] = shape->ints[i];
   }
   return td_draw_check_key(infer);

@@ -248,7 +248,8 @@ TD_MAP1(TD_EACH_FLOAT, hardtanh, FLOATING, T, x < p ? p : x > q ? q : x)
 
 static int hardtanh_infer(td_infer *infer) {
   if (infer->args[0].f <= infer->args[1].f) return td_map_floating(infer);
-  return td_infer_fail(infer, TD_ERROR_VALUE, "min_val %g is above max_val %g", infer->args[0].f, infer->args[1].f);
+  return td_infer_fail(infer, TD_ERROR_VALUE, "min_val must not be above max_val: %g and %g", infer->args[0].f,
+                       infer->args[1].f);
 }
 static int hardtanh_kernel(const td_call *call) { return td_map_run_with(call, &hardtanh_map, FIRST_ARGUMENTS(call)); }
 static int hardtanh_vjp(td_rule *rule) {

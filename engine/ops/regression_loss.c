@@ -232,7 +232,7 @@ TD_LOSS2(smooth_l1, ABS(x - y) < p ? (x - y) * (x - y) / (2 * p) : ABS(x - y) - 
 
 static int smooth_l1_infer(td_infer *infer) {
   double beta = infer->args[1].f;
-  if (!(beta >= 0)) return td_infer_fail(infer, TD_ERROR_VALUE, "beta is negative: %g", beta);
+  if (!(beta >= 0)) return td_infer_fail(infer, TD_ERROR_VALUE, "beta must not be negative, it is %g", beta);
   return td_pointwise_infer(infer);
 }
 

@@ -22,7 +22,7 @@ static int repeat_count(td_infer *infer, const td_tensor *repeats, int64_t lengt
     int64_t n = td_tensor_get_int(repeats, repeats->size == 1 ? 0 : i);
     if (n < 0) return td_infer_fail(infer, TD_ERROR_VALUE, "repeats are negative: %lld", (long long)n);
     if (__builtin_add_overflow(*total, n, total))
-      return td_infer_fail(infer, TD_ERROR_SHAPE, "the axis becomes too long");
+      return td_infer_fail(infer, TD_ERROR_SHAPE, "repeats make the axis too long");
   }
   return TD_OK;
 }
@@ -118,10 +118,9 @@ static int tile_infer(td_infer *infer) {
   out->rank = (uint8_t)tile_axes(&infer->in[0], &infer->args[0], times, sizes);
   out->dtype = infer->in[0].dtype;
   for (int i = 0; i < out->rank; i++) {
-    if (times[i] < 0)
-      return td_infer_fail(infer, TD_ERROR_VALUE, "repetitions are negative: %lld", (long long)times[i]);
+    if (times[i] < 0) return td_infer_fail(infer, TD_ERROR_VALUE, "reps are negative: %lld", (long long)times[i]);
     if (__builtin_mul_overflow(times[i], sizes[i], &out->shape[i]))
-      return td_infer_fail(infer, TD_ERROR_SHAPE, "axis %d becomes too long", i);
+      return td_infer_fail(infer, TD_ERROR_SHAPE, "reps make axis %d too long", i);
   }
   return TD_OK;
 }

@@ -153,9 +153,32 @@ int td_infer_broadcast(td_infer *infer, int a, int b, td_meta *out) {
   return code;
 }
 
+static bool holds_axis(const td_arg *arg, uint8_t kind, int64_t axis) {
+  if (!arg->given || (kind != TD_PARAM_AXIS && kind != TD_PARAM_AXES)) return false;
+  if (kind == TD_PARAM_AXIS) return arg->i == axis;
+  for (int i = 0; i < arg->count; i++)
+    if (arg->ints[i] == axis) return true;
+  return false;
+}
+
+// The argument that names an axis wrongly: arg where it is one of the call's, else the first that has it.
+static const char *axis_argument(const td_infer *infer, const td_arg *arg, int64_t axis) {
+  const td_param *params = infer->op->params + td_op_tensor_params(infer->op);
+  for (int i = 0; i < td_op_arg_count(infer->op); i++) {
+    const td_arg *own = &infer->args[i];
+    if ((!arg || arg == own) && holds_axis(own, params[i].kind, axis))
+      return strcmp(params[i].name, "axes") ? params[i].name : "axis";
+  }
+  return "axis";
+}
+
+static int fail_axis(td_infer *infer, const td_arg *arg, int64_t axis, int rank) {
+  return td_infer_fail(infer, TD_ERROR_INDEX, "%s %lld is out of range for rank %d", axis_argument(infer, arg, axis),
+                       (long long)axis, rank);
+}
+
 int td_infer_axis(td_infer *infer, int64_t axis, int rank, int *out) {
-  if (axis < -rank || axis >= rank)
-    return td_infer_fail(infer, TD_ERROR_INDEX, "axis %lld is out of range for rank %d", (long long)axis, rank);
+  if (axis < -rank || axis >= rank) return fail_axis(infer, NULL, axis, rank);
   *out = (int)(axis < 0 ? axis + rank : axis);
   return TD_OK;
 }
@@ -171,11 +194,13 @@ int td_infer_written(td_infer *infer, const td_meta *x, const td_meta *value) {
 int td_infer_axes(td_infer *infer, const td_arg *axes, int rank, bool reduced[TD_RANK_MAX]) {
   for (int i = 0; i < TD_RANK_MAX; i++) reduced[i] = !axes->given && i < rank;
   for (int i = 0; axes->given && i < axes->count; i++) {
-    int axis = 0;
-    int code = td_infer_axis(infer, axes->ints[i], rank, &axis);
-    if (code) return code;
-    if (reduced[axis]) return td_infer_fail(infer, TD_ERROR_VALUE, "axis %d is named twice", axis);
-    reduced[axis] = true;
+    int64_t axis = axes->ints[i];
+    if (axis < -rank || axis >= rank) return fail_axis(infer, axes, axis, rank);
+    bool *named = &reduced[axis < 0 ? axis + rank : axis];
+    if (*named)
+      return td_infer_fail(infer, TD_ERROR_VALUE, "%s %lld is named twice", axis_argument(infer, axes, axis),
+                           (long long)(named - reduced));
+    *named = true;
   }
   return TD_OK;
 }

@@ -49,8 +49,9 @@ static int one_hot_kernel(const td_call *call) {
   td_cast_run(&bits, out->dtype, &one, TD_INT64, 0, 1, false);
   for (int64_t i = 0; i < count; i++) {
     if (index[i] < 0 || index[i] >= n)
-      return td_error_set(call->context, TD_ERROR_INDEX, "one_hot: element %lld is %lld, outside 0 to %lld",
-                          (long long)i, (long long)index[i], (long long)n - 1);
+      return td_error_set(call->context, TD_ERROR_INDEX,
+                          "one_hot: element %lld of index is %lld, out of range for n = %lld", (long long)i,
+                          (long long)index[i], (long long)n);
     memcpy(out->data + (i * n + index[i]) * bytes, &bits, (size_t)bytes);
   }
   return TD_OK;

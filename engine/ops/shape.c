@@ -42,7 +42,8 @@ static int reshape_infer(td_infer *infer) {
       if (open >= 0) return td_infer_fail(infer, TD_ERROR_SHAPE, "more than one size is -1; only one can be inferred");
       open = i;
     } else if (shape->ints[i] < 0)
-      return td_infer_fail(infer, TD_ERROR_SHAPE, "size of axis %d is negative: %lld", i, (long long)shape->ints[i]);
+      return td_infer_fail(infer, TD_ERROR_SHAPE, "shape: size of axis %d is negative: %lld", i,
+                           (long long)shape->ints[i]);
     else if (__builtin_mul_overflow(known, shape->ints[i], &known)) return reshape_mismatch(infer, shape, size);
   }
   if (open >= 0 && known > 0 && size % known == 0) infer->out[0].shape[open] = size / known;
@@ -247,7 +248,8 @@ static int broadcast_to_infer(td_infer *infer) {
   td_meta *out = &infer->out[0];
   for (int i = 0; i < shape->count; i++)
     if (shape->ints[i] < 0)
-      return td_infer_fail(infer, TD_ERROR_SHAPE, "size of axis %d is negative: %lld", i, (long long)shape->ints[i]);
+      return td_infer_fail(infer, TD_ERROR_SHAPE, "shape: size of axis %d is negative: %lld", i,
+                           (long long)shape->ints[i]);
   *out = (td_meta){.dtype = in->dtype, .rank = (uint8_t)shape->count};
   memcpy(out->shape, shape->ints, (size_t)shape->count * sizeof *out->shape);
   return td_infer_fits(infer, "shape", in, out);

@@ -4,6 +4,7 @@
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/map.h"
+#include "engine/ops/spatial.h"
 
 static int wrapped(int64_t axis, int rank) { return (int)(axis < 0 ? axis + rank : axis); }
 
@@ -19,7 +20,8 @@ static int windows_check(td_infer *infer, int rank) {
   bool named[TD_RANK_MAX];
   int count = axes->given ? axes->count : rank;
   if (window->count != count)
-    return td_infer_fail(infer, TD_ERROR_VALUE, "%d window sizes for %d axes", window->count, count);
+    return td_infer_fail(infer, TD_ERROR_VALUE, "window_shape has %d sizes for %d axes%s", window->count, count,
+                         axes->given ? " in axis" : "");
   if (rank + count > TD_RANK_MAX)
     return td_infer_fail(infer, TD_ERROR_SHAPE, "rank %d is more than the %d that tensors can have", rank + count,
                          TD_RANK_MAX);
@@ -33,8 +35,8 @@ static int windows_shape(td_infer *infer, const td_meta *x, td_meta *out) {
     int axis = window_axis(infer->args, x->rank, k);
     int64_t size = window->ints[k];
     if (size < 0 || size > out->shape[axis])
-      return td_infer_fail(infer, TD_ERROR_VALUE, "window of %lld on axis %d of size %lld", (long long)size, axis,
-                           (long long)out->shape[axis]);
+      return td_infer_fail(infer, TD_ERROR_VALUE, "window_shape: %lld doesn't fit axis %d of size %lld",
+                           (long long)size, axis, (long long)out->shape[axis]);
     out->shape[axis] -= size - 1;
     out->shape[out->rank++] = size;
   }
@@ -162,28 +164,35 @@ static int64_t one_or_two(const td_arg *arg, int k) { return arg->ints[arg->coun
 static int grid_make(td_infer *infer, const td_arg *sizes, int64_t height, int64_t width,
                      grid *g) { // sizes: kernel_size, ...
   static const char *const names[] = {"kernel_size", "dilation", "padding", "stride"};
+  const char *image = sizes == infer->args ? "x" : "output_size";
   int64_t *fields[] = {g->kernel, g->dilation, g->padding, g->stride};
   g->size[0] = height;
   g->size[1] = width;
+  for (int k = 0; k < 2; k++)
+    if (g->size[k] < 0 || g->size[k] > INT32_MAX)
+      return td_infer_fail(infer, TD_ERROR_VALUE, "%s must be 0 to %d along axis %d, not %lld", image, INT32_MAX, k - 2,
+                           (long long)g->size[k]);
   for (int f = 0; f < 4; f++) {
     if (sizes[f].count != 1 && sizes[f].count != 2)
       return td_infer_fail(infer, TD_ERROR_VALUE, "%s must be one number or two, not %d", names[f], sizes[f].count);
-    for (int k = 0; k < 2; k++) {
-      fields[f][k] = one_or_two(&sizes[f], k);
-      if (fields[f][k] < (f != 2) || fields[f][k] > INT32_MAX)
-        return td_infer_fail(infer, TD_ERROR_VALUE, "%s is %lld", names[f], (long long)fields[f][k]);
-    }
+    int code = td_spatial_range(infer, &sizes[f], names[f], f != 2);
+    if (code) return code;
+    for (int k = 0; k < 2; k++) fields[f][k] = one_or_two(&sizes[f], k);
   }
   for (int k = 0; k < 2; k++) {
-    int64_t room = g->size[k] + 2 * g->padding[k] - g->dilation[k] * (g->kernel[k] - 1) - 1;
+    int64_t span;
+    if (__builtin_mul_overflow(g->dilation[k], g->kernel[k] - 1, &span)) span = INT64_MAX - 1;
+    int64_t room = g->size[k] + 2 * g->padding[k] - span - 1;
     if (room < 0)
-      return td_infer_fail(infer, TD_ERROR_SHAPE, "the kernel is larger than the image along axis %d", k - 2);
+      return td_infer_fail(infer, TD_ERROR_SHAPE,
+                           "kernel_size and dilation span %lld along axis %d, %s has %lld with padding",
+                           (long long)(span + 1), k - 2, image, (long long)(g->size[k] + 2 * g->padding[k]));
     g->windows[k] = room / g->stride[k] + 1;
   }
   int64_t area, windows;
   if (__builtin_mul_overflow(g->windows[0], g->windows[1], &windows) ||
       __builtin_mul_overflow(g->kernel[0], g->kernel[1], &area) || windows > INT64_MAX >> 8 || area > INT64_MAX >> 8)
-    return td_infer_fail(infer, TD_ERROR_SHAPE, "there are too many windows");
+    return td_infer_fail(infer, TD_ERROR_SHAPE, "%s, kernel_size, padding and stride make too many windows", image);
   return TD_OK;
 }
 
@@ -318,14 +327,14 @@ static int col2im_infer(td_infer *infer) {
     return td_infer_fail(infer, TD_ERROR_SHAPE, "needs columns [N, C * kh * kw, L], the tensor has rank %d", in->rank);
   if (size->count != 1 && size->count != 2)
     return td_infer_fail(infer, TD_ERROR_VALUE, "output_size must be one number or two, not %d", size->count);
-  if (one_or_two(size, 0) < 0 || one_or_two(size, 1) < 0)
-    return td_infer_fail(infer, TD_ERROR_VALUE, "output_size is negative");
   int code = grid_make(infer, infer->args + 1, one_or_two(size, 0), one_or_two(size, 1), &g);
   if (code) return code;
   int64_t area = g.kernel[0] * g.kernel[1], rows = in->shape[in->rank - 2], windows = g.windows[0] * g.windows[1];
   if (rows % area || in->shape[in->rank - 1] != windows)
-    return td_infer_fail(infer, TD_ERROR_SHAPE, "needs %lld windows of a multiple of %lld elements", (long long)windows,
-                         (long long)area);
+    return td_infer_fail(
+        infer, TD_ERROR_SHAPE,
+        "output_size, kernel_size, dilation, padding and stride need %lld columns of a multiple of %lld elements",
+        (long long)windows, (long long)area);
   *out = (td_meta){.dtype = in->dtype, .rank = (uint8_t)(in->rank + 1)};
   out->shape[0] = in->shape[0];
   out->shape[out->rank - 3] = rows / area;

@@ -12,15 +12,23 @@ int td_spatial_rank(td_infer *infer, int n) {
   return code;
 }
 
+int td_spatial_range(td_infer *infer, const td_arg *arg, const char *name, int64_t lowest) {
+  for (int i = 0; i < arg->count; i++) {
+    int64_t number = arg->ints[i];
+    if (number < lowest)
+      return td_infer_fail(infer, TD_ERROR_VALUE, "%s must be at least %lld, not %lld", name, (long long)lowest,
+                           (long long)number);
+    if (number > TD_SPATIAL_MAX)
+      return td_infer_fail(infer, TD_ERROR_VALUE, "%s is too large: %lld", name, (long long)number);
+  }
+  return TD_OK;
+}
+
 int td_spatial_check(td_infer *infer, const td_arg *arg, int n, const char *name, int64_t lowest) {
   if (!arg->given || arg->given == TD_GIVEN_CHOICE) return TD_OK;
   if (arg->count != 1 && arg->count != n)
     return td_infer_fail(infer, TD_ERROR_VALUE, "%s has %d numbers for %d axes", name, arg->count, n);
-  for (int i = 0; i < arg->count; i++)
-    if (arg->ints[i] < lowest || arg->ints[i] > TD_SPATIAL_MAX)
-      return td_infer_fail(infer, TD_ERROR_VALUE, "%s must be at least %lld, not %lld%s", name, (long long)lowest,
-                           (long long)arg->ints[i], arg->ints[i] > 0 ? ": too large" : "");
-  return TD_OK;
+  return td_spatial_range(infer, arg, name, lowest);
 }
 
 int td_spatial_axes(const td_op *op) { return op->name[strlen(op->name) - 2] - '0'; }

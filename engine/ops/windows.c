@@ -88,8 +88,9 @@ int td_windows_infer(td_infer *infer, int n, const td_arg *dilation, bool ceil_m
   if (code || td_windows_fill(w, n, x->shape + x->rank - n, &args[0], &args[1], &args[2], dilation, ceil_mode, &axis))
     return code;
   const td_window_axis *a = &w->axes[3 - n + axis];
-  code = td_infer_fail(infer, TD_ERROR_SHAPE, "the window spans %lld along spatial axis %d, x has %lld with padding",
-                       (long long)(a->dilation * (a->kernel - 1) + 1), axis, (long long)(a->in + 2 * a->padding));
+  code = td_infer_fail(infer, TD_ERROR_SHAPE, "the window spans %lld along spatial axis %d%s, x has %lld with padding",
+                       (long long)(a->dilation * (a->kernel - 1) + 1), axis,
+                       a->dilation > 1 ? " with its dilation" : "", (long long)(a->in + 2 * a->padding));
   td_error_hint(infer->context, "kernel_size=%lld fits",
                 (long long)most(1, (a->in + 2 * a->padding - 1) / a->dilation + 1));
   return code;

@@ -5,6 +5,7 @@
 #include <strings.h>
 #include "engine/base/memory.h"
 #include "repl/language/builtins.h"
+#include "repl/language/diagnose.h"
 #include "repl/language/habit.h"
 #include "repl/language/tensors.h"
 
@@ -263,28 +264,68 @@ static int common_dtype(const binding *b) {
   return common;
 }
 
-static bool fail_argument(td_interpreter *I, const td_op *op, int row, const char *expected, td_value given) {
-  if (!td_is_nil(I->raised)) return false;
-  char problem[200];
-  snprintf(problem, sizeof problem, "'%s' must be %s, not %.60s", op->params[row].name, expected,
-           td_type_name(I, given));
+static bool fail_missing(td_interpreter *I, const td_op *op, int row) {
+  char problem[120];
+  snprintf(problem, sizeof problem, "missing argument '%s'", op->params[row].name);
   return fail_signature(I, op, problem);
 }
 
-static td_tensor *bind_list_item(td_interpreter *I, const binding *b, td_value v, int like) {
+static bool fail_argument(td_interpreter *I, const td_op *op, int row, const char *expected, td_value given) {
+  if (!td_is_nil(I->raised)) return false;
+  char problem[300];
+  const td_tensor *t = td_tensor_of(given);
+  td_text shape = {0};
+  if (t) td_shape_print(&shape, t->rank, t->shape);
+  snprintf(problem, sizeof problem, "'%s' must be %s, not %.60s%s%.100s", op->params[row].name, expected,
+           td_type_name(I, given), t ? " of shape " : "", shape.data ? shape.data : "");
+  td_text_clear(&shape);
+  return fail_signature(I, op, problem);
+}
+
+static bool is_sequence(td_value v) { return td_is(v, &td_list_type) || td_is(v, &td_tuple_type); }
+
+static bool runs_user_code(td_value v) { // may a conversion of v to numbers?
+  if (!is_sequence(v)) return td_is(v, &td_instance_type);
+  const td_value *items = td_is(v, &td_list_type) ? td_as_list(v)->items : td_as_tuple(v)->items;
+  int64_t count = td_is(v, &td_list_type) ? td_as_list(v)->count : td_as_tuple(v)->count;
+  while (count && !runs_user_code(items[count - 1])) count--;
+  return count > 0;
+}
+
+static bool is_refusal(td_interpreter *I) { // of a value, by its kind or by what it is
+  return td_raised_is(I, TD_CLASS_TYPE_ERROR) || td_raised_is(I, TD_CLASS_VALUE_ERROR) ||
+         td_raised_is(I, TD_CLASS_OVERFLOW_ERROR);
+}
+
+// A conversion of the argument given raised without knowing of the op; what user code raised stays. false.
+static bool blame(td_interpreter *I, const td_op *op, const char *argument, td_value given) {
+  char name[64];
+  if (!is_refusal(I) || runs_user_code(given)) return false;
+  const td_tuple *said = td_as_tuple(((td_exception *)I->raised.o)->arguments);
+  bool named = said->count && td_is(said->items[0], &td_str_type) && td_as_str(said->items[0])->data[0] == '\'';
+  if (named) td_raise_within(I, "%s: ", td_op_spelled(op, name, sizeof name));
+  else td_raise_within(I, "%s: '%s': ", td_op_spelled(op, name, sizeof name), argument);
+  return false;
+}
+
+static td_tensor *bind_list_item(td_interpreter *I, const binding *b, td_value v, int64_t at, int like) {
   td_tensor *t = td_to_tensor(I, v, like);
-  if (!t) fail_argument(I, b->op, 0, "a list of tensors", v);
+  char item[80];
+  snprintf(item, sizeof item, "%s[%lld]", b->op->params[0].name, (long long)at);
+  if (!t) blame(I, b->op, item, v);
   return t;
 }
 
-// What an op of a list makes of a part of it that may be longer than a call takes.
-static td_tensor *join_range(td_interpreter *I, const binding *b, td_value *items, int64_t count, int like) {
+// What an op of a list makes of a part of it that may be longer than a call takes; its first item is the at-th.
+static td_tensor *join_range(td_interpreter *I, const binding *b, td_value *items, int64_t at_first, int64_t count,
+                             int like) {
   td_tensor *in[TD_INPUT_MAX], *out[TD_OUTPUT_MAX], *result = NULL;
   int64_t group = (count + TD_INPUT_MAX - 1) / TD_INPUT_MAX;
   int filled = 0;
   for (int64_t at = 0; at < count; at += group) {
     int64_t n = count - at < group ? count - at : group;
-    in[filled] = group == 1 ? bind_list_item(I, b, items[at], like) : join_range(I, b, items + at, n, like);
+    in[filled] = group == 1 ? bind_list_item(I, b, items[at], at_first + at, like)
+                            : join_range(I, b, items + at, at_first + at, n, like);
     if (!in[filled]) break;
     filled++;
   }
@@ -299,7 +340,11 @@ static td_tensor *join_range(td_interpreter *I, const binding *b, td_value *item
 
 static bool bind_tensor_list(td_interpreter *I, binding *b) {
   td_value v = b->given[0];
-  if (td_is_nil(v)) return fail_signature(I, b->op, "needs a list of tensors");
+  if (td_is_nil(v)) return fail_missing(I, b->op, 0);
+  const td_type *type = td_type_of(v);
+  bool ordered =
+      (type->iterate || type->next) && !td_is(v, &td_str_type) && !td_is(v, &td_set_type) && !td_is(v, &td_dict_type);
+  if (!ordered) return fail_argument(I, b->op, 0, "a list of tensors", v);
   td_list *list = td_list_new(I, 0);
   if (!list) return false;
   bool ok = td_to_list(I, v, list);
@@ -320,7 +365,7 @@ static bool bind_tensor_list(td_interpreter *I, binding *b) {
   for (int64_t i = 0; ok && i < list->count; i += group) {
     int64_t n = list->count - i < group ? list->count - i : group;
     td_tensor *t =
-        grouped ? join_range(I, b, list->items + i, n, common) : bind_list_item(I, b, list->items[i], common);
+        grouped ? join_range(I, b, list->items + i, i, n, common) : bind_list_item(I, b, list->items[i], i, common);
     if (t) b->in[b->in_count++] = t;
     else ok = false;
   }
@@ -339,13 +384,13 @@ static td_tensor *index_to_tensor(td_interpreter *I, td_value v) {
 }
 
 // As fail_argument, where a conversion raised already without knowing the argument's name. What user code raised, and
-// what concerns a part of the value, stays.
+// what concerns a part of the value or its size, stays.
 static bool fail_value(td_interpreter *I, const td_op *op, int row, const char *expected, td_value given) {
   const td_tensor *t = td_tensor_of(given);
-  bool whole = !td_is(given, &td_instance_type) && !td_is(given, &td_list_type) && !td_is(given, &td_tuple_type) &&
-               (!t || t->size != 1);
+  bool whole = !td_is(given, &td_instance_type) && !is_sequence(given) &&
+               (t ? t->size != 1 && is_refusal(I) : td_raised_is(I, TD_CLASS_TYPE_ERROR));
   if (whole) td_clear_raised(I);
-  return fail_argument(I, op, row, expected, given);
+  return td_is_nil(I->raised) ? fail_argument(I, op, row, expected, given) : blame(I, op, op->params[row].name, given);
 }
 
 static bool bind_tensors(td_interpreter *I, binding *b) {
@@ -358,14 +403,9 @@ static bool bind_tensors(td_interpreter *I, binding *b) {
       b->in[b->in_count++] = NULL;
       continue;
     }
-    if (td_is_nil(v)) {
-      char problem[120];
-      snprintf(problem, sizeof problem, "missing argument '%s'", b->op->params[i].name);
-      return fail_signature(I, b->op, problem);
-    }
+    if (td_is_nil(v)) return fail_missing(I, b->op, i);
     td_tensor *t = b->op->params[i].kind == TD_PARAM_INDEX ? index_to_tensor(I, v) : td_to_tensor(I, v, like);
-    if (!t && td_raised_is(I, TD_CLASS_TYPE_ERROR) && !td_is_tensor_like(v))
-      return fail_value(I, b->op, i, "a tensor or a number", v);
+    if (!t && is_refusal(I) && !td_is_tensor_like(v)) return fail_value(I, b->op, i, "a tensor or a number", v);
     if (!t) return false;
     b->in[b->in_count++] = t;
   }
@@ -376,8 +416,25 @@ static bool bind_tensors(td_interpreter *I, binding *b) {
 
 // As fail_value, for arguments that are one number: a list or tuple is wrong as a whole.
 static bool fail_scalar(td_interpreter *I, const td_op *op, int row, const char *expected, td_value given) {
-  if (td_is(given, &td_list_type) || td_is(given, &td_tuple_type)) td_clear_raised(I);
+  if (is_sequence(given)) td_clear_raised(I);
   return fail_value(I, op, row, expected, given);
+}
+
+static void hint_choice(td_interpreter *I, const td_param *param, const char *word) {
+  td_value raised = I->raised;
+  I->raised = TD_NIL;
+  td_list *choices = td_list_new(I, 8);
+  bool ok = choices != NULL;
+  for (int i = 0; ok && param->choices[i]; i++) {
+    td_str *choice = td_str_from(I, param->choices[i]);
+    ok = choice && td_list_append(I, choices, td_from(choice));
+    td_unref(td_from(choice));
+  }
+  const char *near = ok ? td_suggest(word, choices) : NULL;
+  td_clear_raised(I);
+  I->raised = raised;
+  if (near) td_raise_hint(I, "did you mean \"%s\"?", near);
+  td_unref(td_from(choices));
 }
 
 // Capitals make no difference: TensorFlow's padding="SAME".
@@ -393,9 +450,12 @@ static bool bind_choice(td_interpreter *I, const td_op *op, int row, td_value v,
     td_text_print(&names, "%s\"%s\"", i ? ", " : "", param->choices[i]);
   }
   char name[64];
-  td_raise(I, TD_CLASS_VALUE_ERROR, "%s: '%s' must be %s%s", td_op_spelled(op, name, sizeof name), param->name,
-           param->kind == TD_PARAM_INTS ? "ints or one of " : "one of ", names.data ? names.data : "");
+  bool text = td_is(v, &td_str_type);
+  td_raise(I, TD_CLASS_VALUE_ERROR, "%s: '%s' must be %s%s, not %s%.60s%s", td_op_spelled(op, name, sizeof name),
+           param->name, param->kind == TD_PARAM_INTS ? "ints or one of " : "one of ", names.data ? names.data : "",
+           text ? "\"" : "", text ? td_as_str(v)->data : td_type_name(I, v), text ? "\"" : "");
   td_text_clear(&names);
+  if (text) hint_choice(I, param, td_as_str(v)->data);
   return false;
 }
 
@@ -435,7 +495,7 @@ static bool bind_pairs(td_interpreter *I, const char *name, td_value v, td_arg *
   }
   td_list *list = td_list_new(I, 2);
   td_arg sides[2];
-  ok = list && td_to_list(I, v, list) && list->count == 2;
+  ok = list && is_sequence(v) && td_to_list(I, v, list) && list->count == 2;
   for (int side = 0; side < 2 && ok; side++) ok = td_to_axes(I, list->items[side], name, &sides[side]);
   ok = ok && sides[0].count == sides[1].count;
   for (int side = 0; side < 2 && ok; side++)
@@ -446,6 +506,14 @@ static bool bind_pairs(td_interpreter *I, const char *name, td_value v, td_arg *
   if (ok) arg->count = sides[0].count;
   td_unref(td_from(list));
   return ok;
+}
+
+static bool fail_long(td_interpreter *I, const td_op *op, int row, td_value text) {
+  char name[64];
+  td_raise(I, TD_CLASS_VALUE_ERROR, "%s: '%s' must be a str of at most %d characters, not of %u",
+           td_op_spelled(op, name, sizeof name), op->params[row].name, (int)sizeof((td_arg){0}).text - 1,
+           (unsigned)td_as_str(text)->length);
+  return false;
 }
 
 static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, td_arg *arg) {
@@ -471,11 +539,11 @@ static bool bind_value(td_interpreter *I, const td_op *op, int row, td_value v, 
     uint8_t dtype = 0;
     ok = td_to_dtype(I, v, &dtype);
     arg->i = dtype;
-    return ok || fail_argument(I, op, row, "a dtype", v);
+    return ok || blame(I, op, op->params[row].name, v) || fail_argument(I, op, row, "a dtype", v);
   }
   case TD_PARAM_TEXT:
     if (!td_is(v, &td_str_type)) return fail_argument(I, op, row, "a str", v);
-    if (td_as_str(v)->length >= sizeof arg->text) return fail_argument(I, op, row, "a shorter str", v);
+    if (td_as_str(v)->length >= sizeof arg->text) return fail_long(I, op, row, v);
     memcpy(arg->text, td_as_str(v)->data, td_as_str(v)->length + 1);
     return true;
   case TD_PARAM_FLOATS:
@@ -489,11 +557,7 @@ static bool bind_args(td_interpreter *I, binding *b) {
     int row = b->tensor_params + i;
     td_value v = b->given[row];
     const td_param *param = &b->op->params[row];
-    if (td_is_nil(v) && param->required) {
-      char problem[120];
-      snprintf(problem, sizeof problem, "missing argument '%s'", param->name);
-      return fail_signature(I, b->op, problem);
-    }
+    if (td_is_nil(v) && param->required) return fail_missing(I, b->op, row);
     b->args[i] = param->fallback;
     if (td_is_nil(v)) continue;
     if (td_is_none(v)) {

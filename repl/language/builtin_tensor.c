@@ -18,16 +18,19 @@ static bool dtype_argument(td_interpreter *I, td_value v, uint8_t *dtype) {
   return false;
 }
 
-static td_tensor *tensor_argument(td_interpreter *I, td_value v, td_value dtype_value) {
+static td_tensor *tensor_argument(td_interpreter *I, const char *who, td_value v, td_value dtype_value) {
   uint8_t dtype;
-  if (!given(dtype_value)) return td_to_tensor(I, v, -1);
-  return dtype_argument(I, dtype_value, &dtype) ? td_to_tensor_of(I, v, dtype) : NULL;
+  td_tensor *t;
+  if (given(dtype_value)) t = dtype_argument(I, dtype_value, &dtype) ? td_to_tensor_of(I, v, dtype) : NULL;
+  else t = td_to_tensor(I, v, -1);
+  if (!t) td_raise_within(I, "%s: ", who);
+  return t;
 }
 
 static td_value builtin_tensor(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
   int grad = td_truth(I, arguments[2]);
-  td_tensor *t = grad < 0 ? NULL : tensor_argument(I, arguments[0], arguments[1]);
+  td_tensor *t = grad < 0 ? NULL : tensor_argument(I, "tensor", arguments[0], arguments[1]);
   if (!t) return TD_NIL;
   if (grad) {
     td_tensor *leaf = td_tensor_alias(I->context, t);
@@ -50,7 +53,7 @@ static td_value builtin_variable(td_interpreter *I, td_value self, td_value *arg
   }
   int trainable = td_truth(I, arguments[3]), grad = given(arguments[4]) ? td_truth(I, arguments[4]) : 0;
   if (grad >= 0 && trainable >= 0 && given(arguments[4])) trainable = grad;
-  td_tensor *t = trainable < 0 || grad < 0 ? NULL : tensor_argument(I, arguments[0], arguments[1]);
+  td_tensor *t = trainable < 0 || grad < 0 ? NULL : tensor_argument(I, "Variable", arguments[0], arguments[1]);
   if (!t) return TD_NIL;
   td_variable *variable = td_variable_new(I->context, t, name, trainable);
   td_tensor_unref(t);

@@ -100,6 +100,8 @@ enum td_builtin_class {
 td_value td_raise(td_interpreter *, enum td_builtin_class class, const char *format, ...) __attribute__((format(printf, 3, 4)));
 td_value td_raise_at(td_interpreter *, const td_node *node, enum td_builtin_class class, const char *format, ...) __attribute__((format(printf, 4, 5)));
 void td_raise_hint(td_interpreter *, const char *format, ...) __attribute__((format(printf, 2, 3))); // adds the remedy to the exception in flight
+// Puts words in front of the message in flight.
+void td_raise_within(td_interpreter *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void td_raise_evidence(td_interpreter *, td_value evidence);      // what the diagnosis of the exception in flight will look at; borrows
 td_value td_raise_value(td_interpreter *, td_value exception);    // an instance or a class; borrows
 td_value td_raise_engine(td_interpreter *);                       // turns context->error into an exception (operands, hint kept) and clears it

@@ -60,16 +60,16 @@ typedef struct nest { // what a nested list holds
 } nest;
 
 static bool scan_ragged(td_interpreter *I, const nest *n, int depth, int64_t count) {
-  td_raise(I, TD_CLASS_VALUE_ERROR, "tensor: the nested list is ragged: axis %d has lists of %lld and %lld elements",
-           depth, (long long)n->shape[depth], (long long)count);
+  td_raise(I, TD_CLASS_VALUE_ERROR, "the nested list is ragged: axis %d has lists of %lld and %lld elements", depth,
+           (long long)n->shape[depth], (long long)count);
   td_raise_hint(I, "all lists at one depth need the same length");
   return false;
 }
 
 static bool scan_depth(td_interpreter *I, nest *n, int depth) {
   if (n->rank >= 0 && n->rank != depth) {
-    td_raise(I, TD_CLASS_VALUE_ERROR, "tensor: the nested list is ragged: numbers stand at depth %d and at depth %d",
-             n->rank, depth);
+    td_raise(I, TD_CLASS_VALUE_ERROR, "the nested list is ragged: numbers stand at depth %d and at depth %d", n->rank,
+             depth);
     return false;
   }
   n->rank = depth;
@@ -83,7 +83,7 @@ static bool scan_leaf(td_interpreter *I, td_value v, nest *n, int depth) {
     return true;
   }
   if (!is_number(v)) {
-    td_raise(I, TD_CLASS_TYPE_ERROR, "tensor: needs numbers or nested lists of numbers, found %s", td_type_name(I, v));
+    td_raise(I, TD_CLASS_TYPE_ERROR, "needs numbers or nested lists of numbers, found %s", td_type_name(I, v));
     return false;
   }
   int category = v.tag == TD_TAG_BOOL ? 0 : v.tag == TD_TAG_INT ? 1 : 2;
@@ -96,7 +96,7 @@ static bool scan(td_interpreter *I, td_value v, nest *n, int depth, bool first) 
   int64_t count;
   if (!sequence_items(v, &items, &count)) return scan_leaf(I, v, n, depth);
   if (depth == TD_RANK_MAX) {
-    td_raise(I, TD_CLASS_VALUE_ERROR, "tensor: the list is nested deeper than %d, the highest rank", TD_RANK_MAX);
+    td_raise(I, TD_CLASS_VALUE_ERROR, "the list is nested deeper than %d, the highest rank", TD_RANK_MAX);
     return false;
   }
   if (first) n->shape[depth] = count;
@@ -322,14 +322,26 @@ static bool numbers_of(td_interpreter *I, td_value *v, const char *what, td_valu
   arg->given = 1;
   arg->count = (int32_t)count;
   if (count <= TD_RANK_MAX) return true;
-  td_raise(I, TD_CLASS_VALUE_ERROR, "%s has %lld numbers, the highest rank is %d", what, (long long)count, TD_RANK_MAX);
+  td_raise(I, TD_CLASS_VALUE_ERROR, "'%s' has %lld numbers, the highest rank is %d", what, (long long)count,
+           TD_RANK_MAX);
+  return false;
+}
+
+// Says which item of a sequence was no number; what user code raised stays.
+static bool fail_item(td_interpreter *I, const char *what, const char *expected, int at, td_value item) {
+  if (td_is(item, &td_instance_type)) return false;
+  td_clear_raised(I);
+  td_raise(I, TD_CLASS_TYPE_ERROR, "'%s[%d]' must be %s, not %s", what, at, expected, td_type_name(I, item));
   return false;
 }
 
 bool td_to_axes(td_interpreter *I, td_value v, const char *what, td_arg *arg) {
   td_value *items;
   bool ok = numbers_of(I, &v, what, &items, arg);
-  for (int i = 0; ok && i < arg->count; i++) arg->ints[i] = td_to_int(I, items[i], &ok);
+  for (int i = 0; ok && i < arg->count; i++) {
+    arg->ints[i] = td_to_int(I, items[i], &ok);
+    if (!ok && items != &v) fail_item(I, what, "an int", i, items[i]);
+  }
   return ok;
 }
 
@@ -343,7 +355,10 @@ bool td_to_floats(td_interpreter *I, td_value v, const char *what, td_arg *arg) 
     return whole;
   }
   bool ok = numbers_of(I, &v, what, &items, arg);
-  for (int i = 0; ok && i < arg->count; i++) arg->floats[i] = td_to_double(I, items[i], &ok);
+  for (int i = 0; ok && i < arg->count; i++) {
+    arg->floats[i] = td_to_double(I, items[i], &ok);
+    if (!ok && items != &v) fail_item(I, what, "a number", i, items[i]);
+  }
   if (ok && items == &v) arg->given = TD_GIVEN_LONE;
   return ok;
 }

@@ -36,23 +36,37 @@ static td_value cast_value(td_interpreter *I, td_value self, uint8_t dtype) {
              : td_tensor_box(I, td_cast_to(I, td_to_tensor(I, self, -1), dtype));
 }
 
-static td_value tensor_astype(td_interpreter *I, td_value self, td_value *arguments) {
+static td_value saturated(td_interpreter *I, td_value self, uint8_t dtype) {
+  const td_arg args[] = {{.given = 1, .i = dtype}, {.given = 1, .i = true}};
+  td_value boxed = td_tensor_box(I, td_to_tensor(I, self, -1));
+  td_value result = td_is_nil(boxed) ? TD_NIL : td_op_values(I, td_op_find("cast"), 1, &boxed, args);
+  td_unref(boxed);
+  return result;
+}
+
+static td_value astype(td_interpreter *I, td_value self, td_value target, bool saturate) {
   uint8_t dtype;
-  if (td_to_dtype(I, arguments[0], &dtype)) {
+  if (td_to_dtype(I, target, &dtype)) {
+    if (saturate) return saturated(I, self, dtype);
     td_tensor *t = td_to_tensor(I, self, -1);
     t = t ? td_cast_to(I, t, dtype) : NULL;
     return t ? td_tensor_box(I, t) : TD_NIL;
   }
   return td_is_nil(I->raised)
-             ? td_raise(I, TD_CLASS_TYPE_ERROR, "astype: needs a dtype, not %s", td_type_name(I, arguments[0]))
+             ? td_raise(I, TD_CLASS_TYPE_ERROR, "astype: needs a dtype, not %s", td_type_name(I, target))
              : TD_NIL;
+}
+
+static td_value tensor_astype(td_interpreter *I, td_value self, td_value *arguments) {
+  int saturate = td_truth(I, arguments[1]);
+  return saturate < 0 ? TD_NIL : astype(I, self, arguments[0], saturate);
 }
 
 static td_value tensor_to(td_interpreter *I, td_value self, td_value *arguments) {
   uint8_t dtype;
   bool text = td_is(arguments[0], &td_str_type);
   if (text && strcmp(td_as_str(arguments[0])->data, "cpu") == 0) return td_ref(self);
-  if (!text || td_to_dtype(I, arguments[0], &dtype)) return tensor_astype(I, self, arguments);
+  if (!text || td_to_dtype(I, arguments[0], &dtype)) return astype(I, self, arguments[0], false);
   td_clear_raised(I);
   td_raise(I, TD_CLASS_VALUE_ERROR, "to: there is no device or dtype '%.40s'", td_as_str(arguments[0])->data);
   td_raise_hint(I, "the device is \"cpu\", where tensors lie anyway; dtypes are float32, float64, float16, bfloat16, "
@@ -115,8 +129,9 @@ static td_value tensor_backward(td_interpreter *I, td_value self, td_value *argu
       {"tolist", "()", tensor_tolist,                                                                                  \
        "The elements as nested lists of numbers; a 0-d tensor gives its number.\n>>> tensor([[1, 2], [3, "             \
        "4]]).tolist()"},                                                                                               \
-      {"astype", "(dtype)", tensor_astype,                                                                             \
-       "The same numbers in another dtype; floats are cut toward zero in integers.\n>>> tensor([1.7, "                 \
+      {"astype", "(dtype, saturate=False)", tensor_astype,                                                             \
+       "The same numbers in another dtype; floats are cut toward zero in integers. One that an integer dtype can't "   \
+       "hold is an error; saturate=True clamps it to the limits and makes NaN 0.\n>>> tensor([1.7, "                   \
        "2.2]).astype(int64)"},                                                                                         \
       {"to", "(target)", tensor_to,                                                                                    \
        "The tensor in a dtype, or on a device: x.to(float64), x.to(\"cpu\").\n>>> tensor([1, 2]).to(float32)"},        \

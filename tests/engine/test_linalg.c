@@ -25,6 +25,7 @@ static const op_case cases[] = {
     {"svd", "[[1, nan], [0, 1]]", NULL, "!VALUE: a has a NaN or an infinity", NULL},
     {"eigh", "[[1, inf], [0, 1]]", "UPLO=\"U\"", "!VALUE: a has a NaN or an infinity", NULL},
     {"eigvalsh", "[[2, 9], [0, 3]]", NULL, "[2, 3]", NULL},
+    {"lstsq", "[[2, 0], [0, 1]]; {2, 0}", NULL, "{2, 0}", NULL},
     {"lstsq", "{3, 2}; {2}", NULL, "!SHAPE: the matrices of a have 3 rows, and b has 2", NULL},
     {"matrix_power", "[[0, 0], [0, 1]]", "n=-1", "!VALUE: singular and has no negative power: pivot 1 is 0", NULL},
     {"matrix_power", "[[1, 1], [0, 1]]", "n=9", "[[1, 9], [0, 1]]", NULL},

@@ -4,7 +4,7 @@
 #include "tests/engine/cases.h"
 
 static const op_case cases[] = {
-    {"random_normal", "", "shape=(2,), std=-1.0", "!VALUE: std is negative", NULL},
+    {"random_normal", "", "shape=(2,), std=-1.0", "!VALUE: std must not be negative", NULL},
     {"random_normal", "", "shape=(2,), dtype=int64", "!DTYPE: dtype must be floating", NULL},
     {"random_normal", "", "shape=(3,), mean=2.0, std=0.0", "f32 [2, 2, 2]", NULL},
     {"random_uniform", "", "shape=(2, 0)", "f32 {2, 0}", NULL},
@@ -17,7 +17,7 @@ static const op_case cases[] = {
     {"bernoulli", "[0, 1.5]", NULL, "!VALUE: element 1 is 1.5, which is no probability", NULL},
     {"bernoulli", "i64 [0, 1]", NULL, "!DTYPE: probabilities must be floating", NULL},
     {"random_truncated_normal", "", "shape=(2,), low=1.0, high=1.0", "!VALUE: low must be below high", NULL},
-    {"random_exponential", "", "shape=(2,), scale=-1.0", "!VALUE: scale is negative: -1", NULL},
+    {"random_exponential", "", "shape=(2,), scale=-1.0", "!VALUE: scale must not be negative, it is -1", NULL},
     {"random_gumbel", "", "shape=(2,), scale=0.0, loc=3.0", "f32 [3, 3]", NULL},
     {"random_gamma", "[-1]", NULL, "!VALUE: element 0 of concentration is -1", NULL},
     {"random_gamma", "[0, 0]", NULL, "[0, 0]", NULL},

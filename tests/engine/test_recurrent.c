@@ -49,7 +49,7 @@ static const op_case cases[] = {
      NULL},
     {"ctc_loss", "[[-1, -2]]; i64 [1]; i64 1; i64 -1", NULL, "!VALUE: target_lengths[0] is -1; it must be from 0 to 1",
      NULL},
-    {"ctc_loss", "[[-1, -2]]; i64 [1]; i64 1; i64 1", "blank=2", "!VALUE: blank is class 2 of 2", NULL},
+    {"ctc_loss", "[[-1, -2]]; i64 [1]; i64 1; i64 1", "blank=2", "!VALUE: blank must be a class, 0 to 1, not 2", NULL},
     {"ctc_loss", "[[-1, -2]]; [1]; i64 1; i64 1", NULL, "!DTYPE: targets must be integers", NULL},
     {"ctc_loss", "[[-1, -2]]; i64 [1]; i64 [1]; i64 1", NULL, "!SHAPE: input_lengths needs one length", NULL},
     {"ctc_loss", "i64 [[-1, -2]]; i64 [1]; i64 1; i64 1", NULL, "!DTYPE: log_probs must be floating", NULL},
