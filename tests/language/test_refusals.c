@@ -84,8 +84,9 @@ static void write_call(const spoilt_call *c, const char *more, char text[TEXT]) 
       tensors = 0; // what follows is named
       continue;
     }
-    at += (size_t)snprintf(text + at, TEXT - at, "%s%s%s%s", between, row < tensors ? "" : c->op->params[row].name,
-                           row < tensors ? "" : "=", c->given[row]);
+    bool named = row >= tensors || c->op->params[row].keyword;
+    at += (size_t)snprintf(text + at, TEXT - at, "%s%s%s%s", between, named ? c->op->params[row].name : "",
+                           named ? "=" : "", c->given[row]);
     between = ", ";
   }
   snprintf(text + at, TEXT - at, "%s%s)", *more ? between : "", more);
