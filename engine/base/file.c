@@ -231,6 +231,15 @@ bool td_file_is_folder(const char *path) {
   return !stat(path, &status) && S_ISDIR(status.st_mode);
 }
 
+bool td_file_program_folder(char *folder, size_t size) {
+  ssize_t length = readlink("/proc/self/exe", folder, size);
+  if (length <= 0 || (size_t)length >= size) return false;
+  folder[length] = 0;
+  char *slash = strrchr(folder, '/');
+  if (slash) *slash = 0;
+  return slash != NULL;
+}
+
 // ---- saving ----
 
 typedef struct target { // where a save goes, links followed

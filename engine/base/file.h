@@ -21,6 +21,8 @@ int td_file_save_parts(td_context *context, const char *path, const td_file_part
 int td_file_append(td_context *context, const char *path, const void *bytes, size_t size); // one write, made if absent
 bool td_file_exists(const char *path);
 bool td_file_is_folder(const char *path);
+// The folder that the running program lies in, without links, of a size for PATH_MAX; false: the system doesn't tell.
+bool td_file_program_folder(char *folder, size_t size);
 int td_file_remove(td_context *context, const char *path);      // a file or a link; no folder
 int td_file_make_folder(td_context *context, const char *path); // with those above it; one that is there is no error
 // Calls visit with each name in a folder, without . and ..; stops where it returns a code other than TD_OK, and returns

@@ -1,5 +1,6 @@
 // Builtins that make tensors and Variables, the session's random state, the folders of data, and the registration of all that
 // belongs to tensors: ops by name, dtypes, the random module.
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 #include "engine/base/file.h"
@@ -120,29 +121,45 @@ static td_value builtin_set_random_state(td_interpreter *I, td_value self, td_va
 #define TD_DATA_FOLDER "/usr/local/share/tapedeck/samples"
 #endif
 
+typedef struct search {
+  const char *name;
+  td_text path, tried; // the one found, if any; those where there was nothing
+  bool found;
+} search;
+
+static void try_root(search *s, const char *root, const char *below) {
+  if (s->found) return;
+  td_text_clear(&s->path);
+  td_text_print(&s->path, "%s%s%sdata/%s", root, *root ? "/" : "", below, s->name);
+  if (!s->path.data) return;
+  s->found = td_file_exists(s->path.data);
+  if (!s->found && (!s->tried.data || !strstr(s->tried.data, s->path.data)))
+    td_text_print(&s->tried, "%s%s", s->tried.length ? ", " : "", s->path.data);
+}
+
 static td_value builtin_data_folder(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  const char *name = td_path_argument(I, arguments[0], "data_folder");
-  if (!name) return TD_NIL;
+  search s = {.name = td_path_argument(I, arguments[0], "data_folder")};
+  if (!s.name) return TD_NIL;
   const td_script *script = td_source_find(&I->sources, I->context->place);
-  const char *main = I->sources.count ? I->sources.items[0]->folder : "";
-  const char *roots[] = {script ? script->folder : "", main, "", "samples", TD_DATA_FOLDER};
-  td_text path = {0}, tried = {0};
-  for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
-    path.length = 0;
-    td_text_print(&path, "%s%sdata/%s", roots[i], *roots[i] ? "/" : "", name);
-    if (path.data && td_file_exists(path.data)) {
-      td_text_clear(&tried);
-      return td_from(td_str_take(I, &path));
-    }
-    if (!tried.data || !strstr(tried.data, path.data ? path.data : ""))
-      td_text_print(&tried, "%s%s", tried.length ? ", " : "", path.data ? path.data : "");
+  char program[PATH_MAX];
+  try_root(&s, script ? script->folder : "", "");
+  try_root(&s, I->sources.count ? I->sources.items[0]->folder : "", "");
+  try_root(&s, "", "");
+  try_root(&s, "samples", "");
+  if (td_file_program_folder(program, sizeof program)) {
+    try_root(&s, program, "../share/tapedeck/samples/"); // installed anywhere
+    try_root(&s, program, "../samples/");                // where it was built
   }
-  td_raise(I, TD_CLASS_FILE_NOT_FOUND_ERROR, "there is no data folder '%s'", name);
-  td_raise_hint(I, "looked for %s; name the folder yourself", tried.data ? tried.data : "");
-  td_text_clear(&path);
-  td_text_clear(&tried);
-  return TD_NIL;
+  try_root(&s, TD_DATA_FOLDER, "");
+  td_value path = s.found ? td_from(td_str_take(I, &s.path)) : TD_NIL;
+  if (!s.found) {
+    td_raise(I, TD_CLASS_FILE_NOT_FOUND_ERROR, "there is no data folder '%s'", s.name);
+    td_raise_hint(I, "looked for %s; name the folder yourself", s.tried.data ? s.tried.data : "");
+  }
+  td_text_clear(&s.path);
+  td_text_clear(&s.tried);
+  return path;
 }
 
 const td_method td_tensor_builtins[] = {
@@ -165,7 +182,8 @@ const td_method td_tensor_builtins[] = {
      "Starts the session's random numbers anew: the same seed gives the same numbers on any number of threads.\n>>> "
      "seed(1)"},
     {"data_folder", "(name)", builtin_data_folder,
-     "The folder data/NAME beside the running deck, under the current folder, or among the installed samples."},
+     "The folder data/NAME beside the running deck, under the current folder, or among the samples that came with the "
+     "program, wherever it is called from."},
     {NULL, NULL, NULL, NULL}};
 
 // ---- registration ----
