@@ -127,6 +127,8 @@ static int cut(td_csv *csv, size_t *at, int64_t count) {
 static int check_text(const td_csv *csv, uint64_t begin, uint64_t end) {
   int64_t wrong = td_utf8_wrong(csv->in.bytes + begin, (size_t)(end - begin));
   if (wrong < 0) return TD_OK;
+  if (csv->in.size > 2 && csv->in.bytes[0] == 0x1f && csv->in.bytes[1] == 0x8b)
+    return refuse(csv, 0, "the file is compressed by gzip: unpack it first");
   wrong += (int64_t)begin;
   return refuse(csv, (uint64_t)wrong, "the text is not UTF-8: %02x is part of no character", csv->in.bytes[wrong]);
 }
@@ -293,7 +295,19 @@ static bool read_number(const char *at, size_t length, number *n) {
   return read_slowly(begin, length, &n->real);
 }
 
+static bool numbers_columns(const td_csv *csv) { // ",0,1,2": what pandas writes over an index where names are numbers
+  for (int64_t column = 0; column < csv->columns; column++) {
+    const char *at;
+    size_t length;
+    number n = {0};
+    trim(csv, field_at(csv, 0, column), &at, &length);
+    if (column ? !length || !read_number(at, length, &n) || !n.whole || n.integer != column - 1 : length > 0) return false;
+  }
+  return csv->columns > 1;
+}
+
 bool td_csv_has_header(const td_csv *csv) {
+  if (csv->rows && numbers_columns(csv)) return true;
   for (int64_t column = 0; column < csv->columns && csv->rows; column++) {
     const char *at;
     size_t length;
@@ -330,7 +344,14 @@ enum td_csv_kind td_csv_kind_join(enum td_csv_kind a, enum td_csv_kind b) {
   return a > b ? a : b;
 }
 
-static const char *put_integer(void *out, uint8_t dtype, const number *n) { // NULL, or what is wrong
+static number number_of(double real) {
+  bool whole = real == floor(real) && fabs(real) < 9e18;
+  return (number){.whole = whole, .integer = whole ? (int64_t)real : 0, .real = real};
+}
+
+static const char *put_integer(void *out, uint8_t dtype, const number *given) { // NULL, or what is wrong
+  number real = number_of(given->real); // 31.0 is whole too: what is written where others are missing
+  const number *n = given->whole || fabs(given->real) >= 0x1p53 ? given : &real;
   if (!n->whole) return "the number is not whole, or is past what int64 can hold";
   if (dtype == TD_INT64) *(int64_t *)out = n->integer;
   else if (dtype == TD_INT32 && n->integer == (int32_t)n->integer) *(int32_t *)out = (int32_t)n->integer;
@@ -344,11 +365,6 @@ static void put_real(void *out, uint8_t dtype, double real) {
   if (dtype == TD_FLOAT64) *(double *)out = real;
   else if (dtype == TD_FLOAT32) *(float *)out = (float)real;
   else *(uint16_t *)out = dtype == TD_FLOAT16 ? td_half_from_float((float)real) : td_bfloat_from_float((float)real);
-}
-
-static number number_of(double real) {
-  bool whole = real == floor(real) && fabs(real) < 9e18;
-  return (number){.whole = whole, .integer = whole ? (int64_t)real : 0, .real = real};
 }
 
 static int put(const td_csv *csv, int64_t row, int64_t column, uint8_t dtype, double fill, void *out) {

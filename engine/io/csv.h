@@ -28,7 +28,8 @@ int td_csv_next(td_csv *csv, uint64_t *at, int64_t count);
 // that never ends, text behind a closing quote, no UTF-8; TD_ERROR_MEMORY, TD_ERROR_INTERRUPT.
 int td_csv_open(td_context *context, const char *path, char delimiter, td_csv *csv);
 void td_csv_close(td_csv *csv);
-// No field of the first row is a number or empty; the first alone may be empty, as pandas leaves it above the index.
+// No field of the first row is a number or empty; the first alone may be empty, as pandas leaves it above the index, and the
+// others then be 0, 1, 2, ...
 bool td_csv_has_header(const td_csv *csv);
 bool td_csv_missing(const td_csv *csv, int64_t row, int64_t column); // the field is empty, NA, ...: see td_csv_kind_of
 bool td_csv_text(const td_csv *csv, int64_t row, int64_t column,

@@ -134,6 +134,40 @@ START_TEST(missing_and_kinds) {
 }
 END_TEST
 
+static bool header_of(const char *text) {
+  td_csv csv;
+  ck_assert_int_eq(open_text(text, strlen(text), &csv), TD_OK);
+  bool found = td_csv_has_header(&csv);
+  td_csv_close(&csv);
+  return found;
+}
+
+START_TEST(headers_and_blocks) {
+  ck_assert(header_of("a,b\n1,2\n") && header_of(",a\n0,2\n") && header_of(",0,1\n0,5,6\n"));
+  ck_assert(!header_of("1,b\n1,2\n") && !header_of(",1,2\n0,5,6\n") && !header_of("a,\n1,2\n") && !header_of("\"\"\n1\n"));
+  td_csv csv;
+  td_tensor *t;
+  uint64_t at = 0;
+  static const char text[] = "\xef\xbb\xbf" "1.0,\n2,true\n\n,false\n4";
+  ck_assert_int_eq(open_text(text, sizeof text - 3, &csv), TD_OK);
+  ck_assert_int_eq(td_csv_numbers(&csv, (const int64_t[]){0}, 1, 0, TD_INT64, (const double[]){9}, &t), TD_OK);
+  ck_assert(value(t, 0) == 1 && value(t, 1) == 2 && value(t, 2) == 9);
+  td_tensor_unref(t);
+  ck_assert(td_csv_kind_of(&csv, 1, 0, false) == TD_CSV_TEXTS && td_csv_kind_of(&csv, 1, 0, true) == TD_CSV_BOOLS);
+  ck_assert_int_eq(td_csv_next(&csv, &at, 2), TD_OK);
+  ck_assert(csv.rows == 2 && at == 15 && td_csv_missing(&csv, 0, 1) && !td_csv_missing(&csv, 1, 1));
+  ck_assert_int_eq(td_csv_next(&csv, &at, 2), TD_OK);
+  ck_assert(csv.rows == 1 && td_csv_missing(&csv, 0, 0));
+  ck_assert_int_eq(td_csv_next(&csv, &at, 2), TD_OK);
+  ck_assert(csv.rows == 0);
+  td_csv_close(&csv);
+  ck_assert(td_csv_kind_join(TD_CSV_NOTHING, TD_CSV_BOOLS) == TD_CSV_BOOLS &&
+            td_csv_kind_join(TD_CSV_BOOLS, TD_CSV_INTEGERS) == TD_CSV_TEXTS &&
+            td_csv_kind_join(TD_CSV_INTEGERS, TD_CSV_FLOATS) == TD_CSV_FLOATS);
+  refuses("\x1f\x8b\x08\x00", "byte 0: line 1, column 1: the file is compressed by gzip");
+}
+END_TEST
+
 START_TEST(refused_texts) {
   refuses("a,b\nc\n", "byte 4: line 2, column 1: the row has 1 fields, those before it have 2");
   refuses("a\nb,c\n", "line 2, column 1: the row has 2 fields");
@@ -188,6 +222,6 @@ END_TEST
 
 int main(void) {
   const char *const names[] = {"cutting", "quotes", "numbers", "missing", "refused", "spoiled", "written"};
-  const TTest *const tests[] = {cutting, quotes, numbers, missing_and_kinds, refused_texts, spoiled, written};
+  const TTest *const tests[] = {cutting, quotes, numbers, missing_and_kinds, headers_and_blocks, refused_texts, spoiled, written};
   return RUN_SUITE("engine/csv", names, tests);
 }
