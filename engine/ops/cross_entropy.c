@@ -130,7 +130,20 @@ static bool is_ignored(const entropy *e, int64_t line) { return e->labels && e->
   (weight_of(e, i) *           \
    ((p ? (double)p[i] : (double)(i == label)) * (1 - e->smoothing) + e->smoothing / (double)e->classes))
 
+// The sum of a line's exponentials, but for one class, is kept apart: where that class has nearly all, the others' sum
+// would have lost its digits beside it.
 #define ENTROPY(T, name)                                                                                          \
+  static int64_t name##_apart(const entropy *e, const T *x, int64_t line, T largest) { /* the class */            \
+    if (e->labels && e->smoothing == 0) return e->labels[line];                                                   \
+    int64_t i = 0;                                                                                                \
+    while (i + 1 < e->classes && x[i] != largest) i++;                                                            \
+    return i;                                                                                                     \
+  }                                                                                                               \
+  static double name##_others(const T *x, int64_t n, int64_t apart, T largest, T *out) {                          \
+    int64_t after = apart + 1;                                                                                    \
+    return td_##name##_exponentials(x, apart, largest, out) +                                                     \
+           td_##name##_exponentials(x + after, n - after, largest, out ? out + after : NULL);                     \
+  }                                                                                                               \
   static double name##_spread_loss(const entropy *e, const T *x, const T *p, int64_t label, double largest,       \
                                    double rest) {                                                                 \
     double loss = 0;                                                                                              \
@@ -145,7 +158,9 @@ static bool is_ignored(const entropy *e, int64_t line) { return e->labels && e->
     const T *p = e->probabilities ? (const T *)e->probabilities + line * e->classes : NULL;                       \
     int64_t label = e->labels ? e->labels[line] : 0;                                                              \
     T largest = td_##name##_largest(x, e->classes);                                                               \
-    double rest = log(td_##name##_exponentials(x, e->classes, largest, NULL));                                    \
+    int64_t apart = name##_apart(e, x, line, largest);                                                            \
+    double others = name##_others(x, e->classes, apart, largest, NULL), below = (double)x[apart] - (double)largest; \
+    double rest = below == 0 ? log1p(others) : log(others + exp(below));                                          \
     if (p || e->smoothing > 0) return name##_spread_loss(e, x, p, label, (double)largest, rest);                  \
     return weight_of(e, label) * (rest - ((double)x[label] - (double)largest));                                   \
   }                                                                                                               \
@@ -153,11 +168,13 @@ static bool is_ignored(const entropy *e, int64_t line) { return e->labels && e->
     int64_t label = e->labels[line];                                                                              \
     return -weight_of(e, label) * (double)((const T *)e->input)[line * e->classes + label];                       \
   }                                                                                                               \
-  static void name##_spread_gradient(const entropy *e, const T *p, int64_t label, T *out, double c, double sum) { \
-    double total = 0;                                                                                             \
-    for (int64_t i = 0; i < e->classes; i++) total += TARGET_OF(p, label, i);                                     \
-    double scale = c * total / sum;                                                                               \
+  static void name##_spread_gradient(const entropy *e, const T *p, int64_t label, T *out, double c,               \
+                                     int64_t apart, double others, double sum) {                                  \
+    double rest = 0;                                                                                              \
+    for (int64_t i = 0; i < e->classes; i++) rest += i == apart ? 0 : TARGET_OF(p, label, i);                     \
+    double total = rest + TARGET_OF(p, label, apart), scale = c * total / sum;                                    \
     for (int64_t i = 0; i < e->classes; i++) out[i] = (T)((double)out[i] * scale - c * TARGET_OF(p, label, i));   \
+    out[apart] = (T)(c * rest - scale * others);                                                                  \
   }                                                                                                               \
   TD_CLONES static void name##_scale(T *x, int64_t n, T factor) {                                                 \
     for (int64_t i = 0; i < n; i++) x[i] *= factor;                                                               \
@@ -167,15 +184,17 @@ static bool is_ignored(const entropy *e, int64_t line) { return e->labels && e->
     const T *p = e->probabilities ? (const T *)e->probabilities + line * e->classes : NULL;                       \
     T *out = (T *)e->gradient + line * e->classes;                                                                \
     int64_t label = e->labels ? e->labels[line] : 0;                                                              \
-    double sum = td_##name##_exponentials(x, e->classes, td_##name##_largest(x, e->classes), out);                \
+    T largest = td_##name##_largest(x, e->classes);                                                               \
+    int64_t apart = name##_apart(e, x, line, largest);                                                            \
+    double others = name##_others(x, e->classes, apart, largest, out);                                            \
+    double sum = others + td_##name##_exponentials(x + apart, 1, largest, out + apart);                           \
     if (p || e->smoothing > 0) {                                                                                  \
-      name##_spread_gradient(e, p, label, out, c, sum);                                                           \
+      name##_spread_gradient(e, p, label, out, c, apart, others, sum);                                            \
       return;                                                                                                     \
     }                                                                                                             \
-    double weight = c * weight_of(e, label), scale = weight / sum;                                                \
-    double at = (double)out[label] * scale - weight;                                                              \
+    double scale = c * weight_of(e, label) / sum;                                                                 \
     name##_scale(out, e->classes, (T)scale);                                                                      \
-    out[label] = (T)at;                                                                                           \
+    out[label] = (T)(-scale * others);                                                                            \
   }
 ENTROPY(float, single)
 ENTROPY(double, twofold)

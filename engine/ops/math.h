@@ -83,6 +83,10 @@ TD_INLINE float td_math_sigmoid_slope(float x) {
   double e = td_math_exp_wide(-fabs((double)x));
   return (float)(e / ((1 + e) * (1 + e)));
 }
+TD_INLINE float td_math_sigmoid_less(float x, float y) { // sigmoid(x) - y
+  double e = td_math_exp_wide(-fabs((double)x)), rest = 1 - (double)y;
+  return (float)((x >= 0 ? rest - (double)y * e : rest * e - (double)y) / (1 + e));
+}
 TD_INLINE float td_math_tanh_slope(float x) {
   double e = td_math_exp_wide(-2 * fabs((double)x));
   return (float)(4 * e / ((1 + e) * (1 + e)));
@@ -397,6 +401,7 @@ TD_INLINE float td_math_tens(float x, double unit) { return (float)td_math_tens_
 #define TANH_SLOPE(x) TD_BOTH_CHOICE(x, tanh_slope)(x)
 #define SIGMOID(x) TD_BOTH_CHOICE(x, sigmoid)(x)
 #define SIGMOID_SLOPE(x) TD_BOTH_CHOICE(x, sigmoid_slope)(x)
+#define SIGMOID_LESS(x, y) TD_BOTH_CHOICE(x, sigmoid_less)(x, y)
 #define SOFTPLUS(x) TD_BOTH_CHOICE(x, softplus)(x)
 #define GELU(x) TD_BOTH_CHOICE(x, gelu)(x)
 #define GELU_SLOPE(x) TD_BOTH_CHOICE(x, gelu_slope)(x)

@@ -95,6 +95,11 @@ TD_INLINE double td_math_sigmoid_slope_double(double x) {
   double e = td_math_exp_double(-fabs(x));
   return e / ((1 + e) * (1 + e));
 }
+// sigmoid(x) - y, whose digits stay where both are near 1
+TD_INLINE double td_math_sigmoid_less_double(double x, double y) {
+  double e = td_math_exp_double(-fabs(x));
+  return (x >= 0 ? (1 - y) - y * e : (1 - y) * e - y) / (1 + e);
+}
 TD_INLINE double td_math_tanh_slope_double(double x) { return 4 * td_math_sigmoid_slope_double(2 * x); }
 
 // ---- logarithms ----

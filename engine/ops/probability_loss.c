@@ -61,7 +61,7 @@ TD_KERNEL(binary_gradient)
 static int binary_gradient_vjp(td_rule *rule) { // 1 / d - (x - t) (1 - 2 x) / d^2 in x, -1 / d in t, with d = x (1 - x)
   td_scope *s = &rule->scope;
   td_tensor *x = rule->in[0], *t = rule->in[1], *scale = td_multiply(s, rule->cotangent[0], rule->in[2]);
-  td_tensor *d = td_subtract(s, x, td_square(s, x));
+  td_tensor *d = td_multiply(s, x, plus(s, td_negative(s, x), 1));
   d = td_maximum(s, d, td_scope_number(s, 1e-12, x));
   if (rule->needs[1]) rule->din[1] = td_negative(s, td_chain_quotient(s, scale, d));
   if (rule->needs[2]) rule->din[2] = td_pointwise_slope(rule);
@@ -127,13 +127,14 @@ static const td_op binary_cross_entropy = {
 
 // ---- binary_cross_entropy_with_logits ----
 
-TD_MAP3(TD_EACH_FLOAT, logits_gradient, FLOATING, T, z == 0 ? 0 : z * (SIGMOID(x) - y))
+TD_MAP3(TD_EACH_FLOAT, logits_gradient, FLOATING, T, z == 0 ? 0 : z * SIGMOID_LESS(x, y))
 TD_KERNEL(logits_gradient)
 
 static int logits_gradient_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  td_tensor *scale = td_multiply(s, rule->cotangent[0], rule->in[2]), *y = td_sigmoid(s, rule->in[0]);
-  if (rule->needs[0]) rule->din[0] = td_chain(s, scale, td_subtract(s, y, td_square(s, y)));
+  td_tensor *scale = td_multiply(s, rule->cotangent[0], rule->in[2]), *x = rule->in[0];
+  if (rule->needs[0])
+    rule->din[0] = td_chain(s, td_chain(s, scale, td_sigmoid(s, x)), td_sigmoid(s, td_negative(s, x)));
   if (rule->needs[1]) rule->din[1] = td_negative(s, scale);
   if (rule->needs[2]) rule->din[2] = td_pointwise_slope(rule);
   return TD_OK;
@@ -163,12 +164,12 @@ static int logits_kernel(const td_call *call) {
   return td_pointwise_run(call, call->in_count > 3 && call->in[3].data ? &positive_logits_map : &logits_map, 0);
 }
 
-// (p t + 1 - t) sigmoid(x) - p t
+// (1 - t) sigmoid(x) - p t sigmoid(-x)
 static td_tensor *positive_slope(td_rule *rule) {
   td_scope *s = &rule->scope;
-  td_tensor *t = rule->in[1], *positive = td_multiply(s, t, rule->in[3]);
-  td_tensor *both = td_add(s, positive, plus(s, td_negative(s, t), 1));
-  return td_subtract(s, td_multiply(s, both, td_sigmoid(s, rule->in[0])), positive);
+  td_tensor *x = rule->in[0], *t = rule->in[1], *positive = td_multiply(s, t, rule->in[3]);
+  td_tensor *negative = td_multiply(s, plus(s, td_negative(s, t), 1), td_sigmoid(s, x));
+  return td_subtract(s, negative, td_multiply(s, positive, td_sigmoid(s, td_negative(s, x))));
 }
 
 static int logits_vjp(td_rule *rule) {
@@ -177,7 +178,9 @@ static int logits_vjp(td_rule *rule) {
   if (rule->needs[0])
     rule->din[0] = weight ? td_chain(s, td_pointwise_cotangent(rule), positive_slope(rule))
                           : fused_gradient(rule, &binary_logits_gradient);
-  if (rule->needs[1]) rule->din[1] = td_chain(s, td_pointwise_cotangent(rule), target_slope(rule));
+  if (rule->needs[1]) // softplus(-x) - softplus(x) is -x
+    rule->din[1] =
+        td_chain(s, td_pointwise_cotangent(rule), weight ? target_slope(rule) : td_negative(s, rule->in[0]));
   weight_gradient(rule);
   if (!weight || !rule->needs[3]) return TD_OK;
   td_tensor *ones = td_pointwise_elements(rule, td_scope_number(s, 1, t), false); // softplus(-x)

@@ -18,15 +18,19 @@ enum { COLUMNS = 256, WORK = 1 << 13 }; // side by side; elements of a unit, abo
     for (int64_t i = 0; i < n; i++) out[i] *= scale;                                                           \
   }                                                                                                            \
   TD_CLONES static void name##_log_softmax(const T *x, T *out, int64_t n) {                                    \
-    T largest = td_##name##_largest(x, n);                                                                          \
-    T rest = (T)log(td_##name##_exponentials(x, n, largest, NULL));                                                 \
+    T largest = td_##name##_largest(x, n);                                                                     \
+    int64_t first = 0; /* of the largest ones: the others are added up without it, or their digits are lost */ \
+    while (first + 1 < n && x[first] != largest) first++;                                                      \
+    double others = td_##name##_exponentials(x, first, largest, NULL) +                                        \
+                    td_##name##_exponentials(x + first + 1, n - first - 1, largest, NULL);                     \
+    T rest = (T)log1p(x[first] == largest ? others : NAN); /* no number is the largest */                      \
     for (int64_t i = 0; i < n; i++) out[i] = (x[i] - largest) - rest;                                          \
   }                                                                                                            \
   /* Lines side by side: n rows of so many columns, pitch apart. x and out may be the same. */                 \
   TD_CLONES static void name##_softmax_columns(const T *x, T *out, int64_t n, int64_t columns, int64_t pitch,          \
                                        bool logarithm) {                                                       \
     T largest[COLUMNS];                                                                                        \
-    double sum[COLUMNS] = {0};                                                                                 \
+    double sum[COLUMNS] = {0}, first[COLUMNS] = {0}; /* 1, the first largest's, is added at last */            \
     for (int64_t c = 0; c < columns; c++) largest[c] = x[c];                                                   \
     for (int64_t r = 1; r < n; r++)                                                                            \
       for (int64_t c = 0; c < columns; c++) largest[c] = MAXIMUM(x[r * pitch + c], largest[c]);                \
@@ -34,10 +38,14 @@ enum { COLUMNS = 256, WORK = 1 << 13 }; // side by side; elements of a unit, abo
       T d[COLUMNS], e[COLUMNS];                                                                                \
       for (int64_t c = 0; c < columns; c++) d[c] = x[r * pitch + c] - largest[c];                              \
       for (int64_t c = 0; c < columns; c++) e[c] = EXP(d[c]);                                                  \
-      for (int64_t c = 0; c < columns; c++) sum[c] += (double)e[c];                                            \
+      for (int64_t c = 0; c < columns; c++) {                                                                  \
+        double own = (d[c] == 0) & (first[c] == 0);                                                            \
+        sum[c] += (double)e[c] - own;                                                                          \
+        first[c] += own;                                                                                       \
+      }                                                                                                        \
       memcpy(out + r * pitch, logarithm ? d : e, (size_t)columns * sizeof(T));                                 \
     }                                                                                                          \
-    for (int64_t c = 0; c < columns; c++) sum[c] = logarithm ? (double)(T)log(sum[c]) : 1 / sum[c];            \
+    for (int64_t c = 0; c < columns; c++) sum[c] = logarithm ? (double)(T)log1p(sum[c]) : 1 / (1 + sum[c]);    \
     for (int64_t r = 0; r < n; r++)                                                                            \
       TD_INDEPENDENT for (int64_t c = 0; c < columns; c++) {                                                   \
         T v = out[r * pitch + c];                                                                              \
@@ -197,10 +205,37 @@ static int adjoint_vjp(td_rule *rule) { // u (c - sum(c y)) - c sum(u y) in y
   return TD_OK;
 }
 
-static int log_softmax_vjp(td_rule *rule) { // c - softmax(x) sum(c)
+// c - softmax(x) sum(c) as c (1 - softmax(x)) - softmax(x) (sum(c) - c): nothing cancels where one element has all.
+TD_MAP3(TD_EACH_FLOAT, log_gradient, FLOATING, T, -EXPM1(x) * y - EXP(x) * (z - y))
+TD_KERNEL(log_gradient)
+
+static int log_gradient_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
+  td_tensor *u = rule->cotangent[0], *share = td_negative(s, td_chain(s, u, td_exp(s, rule->in[0])));
+  if (rule->needs[0]) rule->din[0] = td_chain(s, share, rule->in[2]);
+  if (rule->needs[1]) rule->din[1] = u;
+  if (rule->needs[2]) rule->din[2] = share;
+  return TD_OK;
+}
+
+static const td_op log_softmax_gradient = {
+    .name = "log_softmax_gradient",
+    .params = {TD_TENSOR_PARAM("y"), TD_TENSOR_PARAM("c"), TD_TENSOR_PARAM("total")},
+    .kind = TD_KIND_ELEMENTWISE,
+    .flags = TD_HIDDEN,
+    .infer = td_map_floating,
+    .kernel = log_gradient_kernel,
+    .expression = log_gradient_text,
+    .vjp = log_gradient_vjp,
+    .saves = TD_SAVES_IN0 | TD_SAVES_IN2,
+    .doc = "The gradient of log_softmax for its result y, the cotangent c and the cotangents' total along the axis: "
+           "c - exp(y) total.\nGradient: that of the product.",
+    .samples = TD_SAMPLES{{"3,4; 3,4; 3,1", NULL, -2, -0.1, NULL}, {"0,3; 0,3; 0,1", NULL, -2, -0.1, NULL}, TD_SAMPLES_END},
+};
+
+static int log_softmax_vjp(td_rule *rule) {
   td_tensor *c = rule->cotangent[0];
-  rule->din[0] = td_subtract(s, c, td_multiply(s, td_exp(s, rule->out[0]), sum_along(rule, c)));
+  rule->din[0] = td_scope_apply(&rule->scope, &log_softmax_gradient, NULL, 3, rule->out[0], c, sum_along(rule, c));
   return TD_OK;
 }
 
@@ -272,4 +307,4 @@ td_tensor *td_log_softmax(td_scope *s, td_tensor *x, int64_t axis) {
   return td_scope_apply(s, &log_softmax, args, 1, x);
 }
 
-const td_op *const td_family_softmax[] = {&softmax, &log_softmax, &softmax_adjoint, NULL};
+const td_op *const td_family_softmax[] = {&softmax, &log_softmax, &softmax_adjoint, &log_softmax_gradient, NULL};

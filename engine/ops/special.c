@@ -183,10 +183,10 @@ static double polygamma(double n, double x) {
   double s = n + 1, sign = fmod(n, 2) == 0 ? -1 : 1, factor = tgamma(s);
   if (x > 0) return x == INFINITY ? sign * 0. : sign * factor * zeta_above(s, x);
   if (!(x > -INFINITY)) return NAN;
-  double fraction = x - floor(x);
-  if (fraction == 0) return sign > 0 ? INFINITY : NAN;
-  double before = zeta_above(s, 1 - fraction) - zeta_above(s, 1 - x);
-  return sign * factor * (zeta_above(s, fraction) + (sign > 0 ? before : -before));
+  double rest = ceil(x) - x; // 1 - (x - floor(x)) would lose the digits of a small one
+  if (rest == 0) return sign > 0 ? INFINITY : NAN;
+  double before = zeta_above(s, rest) - zeta_above(s, 1 - x);
+  return sign * factor * (zeta_above(s, x - floor(x)) + (sign > 0 ? before : -before));
 }
 
 // Below 0 there are terms on both sides of the pole, whose powers are real for whole s only.
@@ -194,11 +194,11 @@ static double zeta_of(double s, double q) {
   if (isnan(s) || isnan(q) || s < 1) return NAN;
   if (s == 1) return INFINITY;
   if (q > 0) return q == INFINITY || s == INFINITY ? pow(q, -s) : zeta_above(s, q);
-  double fraction = q - floor(q);
-  if (fraction == 0) return INFINITY;
+  double rest = ceil(q) - q;
+  if (rest == 0) return INFINITY;
   if (s != rint(s) || !(q > -INFINITY)) return NAN;
-  double before = zeta_above(s, 1 - fraction) - zeta_above(s, 1 - q);
-  return zeta_above(s, fraction) + (fmod(s, 2) == 0 ? before : -before);
+  double before = zeta_above(s, rest) - zeta_above(s, 1 - q);
+  return zeta_above(s, q - floor(q)) + (fmod(s, 2) == 0 ? before : -before);
 }
 
 static double lgamma_of(double x) { // without lgamma's global sign
@@ -484,8 +484,9 @@ static int logit_vjp(td_rule *rule) {
     c = td_where(s, td_less(s, x, td_scope_number(s, eps->f, x)), zero, c);
     c = td_where(s, td_greater(s, x, td_scope_number(s, 1 - eps->f, x)), zero, c);
   }
-  td_tensor *one = td_scope_number(s, 1, x);
-  rule->din[0] = td_chain_quotient(s, c, td_multiply(s, x, td_subtract(s, one, x)));
+  td_tensor *slope = td_multiply(s, x, td_subtract(s, td_scope_number(s, 1, x), x));
+  if (!eps->given) slope = td_where(s, td_less(s, slope, zero), td_scope_number(s, (double)NAN, x), slope);
+  rule->din[0] = td_chain_quotient(s, c, slope);
   return TD_OK;
 }
 static const td_op logit_op = {
@@ -499,7 +500,7 @@ static const td_op logit_op = {
   .vjp = logit_vjp,
   .saves = TD_SAVES_IN0,
   .doc = "log(x / (1 - x)), what sigmoid undoes; eps clips x to [eps, 1 - eps] first.\n"
-         "Gradient: cotangent / (x * (1 - x)); 0 where x was clipped. Infinite at 0 and 1, NaN beyond without eps.",
+         "Gradient: cotangent / (x * (1 - x)); 0 where x was clipped. Infinite at 0 and 1, NaN beyond without eps, and so is its gradient.",
   .example = "logit(tensor([0.5, 1.])).tolist()  # [0.0, inf]",
   .samples = TD_SAMPLES{
     { .shapes = "3,4", .low = 0.05, .high = 0.95 },

@@ -200,10 +200,15 @@ static double freedom(const td_rule *rule) {
   return rest > 0 ? rest : 0;
 }
 
-static td_tensor *centred(td_rule *rule) { // x - mean(x); NaN where no freedom is left, so that all derivatives are
-  td_scope *s = &rule->scope;
-  if (freedom(rule) == 0) return td_scope_filled(s, (double)NAN, &rule->in_meta[0]);
-  return td_subtract(s, rule->in[0], td_mean(s, rule->in[0], &rule->args[0], true));
+static td_tensor *less_mean(td_rule *rule, td_tensor *x) {
+  return td_subtract(&rule->scope, x, td_mean(&rule->scope, x, &rule->args[0], true));
+}
+
+// x - mean(x), and once more: the mean of numbers far from 0 is rounded coarsely beside their spread. NaN where no
+// freedom is left, so that all derivatives are.
+static td_tensor *centred(td_rule *rule) {
+  if (freedom(rule) == 0) return td_scope_filled(&rule->scope, (double)NAN, &rule->in_meta[0]);
+  return less_mean(rule, less_mean(rule, rule->in[0]));
 }
 
 static td_tensor *var_gradient(td_rule *rule, td_tensor *c) { // c: of the variance
