@@ -67,6 +67,8 @@ td_node *td_parse_disjunction(td_parser *p);       // or, and, not, comparisons 
 td_node *td_parse_operand(td_parser *p);           // | and below: what a target is made of
 td_node *td_parse_starred(td_parser *p);           // *operand or expression
 td_node *td_parse_expressions(td_parser *p);       // one, or several with commas: a tuple; starred ones inside
+td_node *td_parse_value(td_parser *p);             // the same, where a bare *x is no value
+bool td_parser_check_value(td_parser *p, const td_node *node); // false: it is one, or NULL; the error is told
 td_node *td_parse_targets(td_parser *p);           // of for: checked
 bool td_parse_begins_expression(int kind);         // a token of this kind can begin one
 td_node *td_parse_parentheses(td_parser *p);       // ( ... )

@@ -297,6 +297,17 @@ td_node *td_parse_expressions(td_parser *p) {
   return first;
 }
 
+bool td_parser_check_value(td_parser *p, const td_node *node) {
+  if (!node) return false;
+  if (node->kind != TD_NODE_STARRED) return true;
+  return td_parser_fail_node(p, node, "write *x, for a tuple", "a starred expression can't stand alone"), false;
+}
+
+td_node *td_parse_value(td_parser *p) {
+  td_node *node = td_parse_expressions(p);
+  return td_parser_check_value(p, node) ? node : NULL;
+}
+
 static td_node *parse_target(td_parser *p) { // [ '*' ] operand
   return td_parser_kind(p) == TD_TOKEN_MULTIPLY ? td_parse_starred(p) : td_parse_operand(p);
 }

@@ -269,7 +269,7 @@ static td_node *parse_field(td_parser *p, bool raw) { // { expression [=] [!conv
     return td_parser_fail(p, begin, td_parser_token(p)->end, "write {{ for the character itself",
                           "f-string: the field holds no expression");
   }
-  td_node *value = td_parse_expressions(p), *node = value ? td_parser_node(p, TD_NODE_FORMAT, begin) : NULL;
+  td_node *value = td_parse_value(p), *node = value ? td_parser_node(p, TD_NODE_FORMAT, begin) : NULL;
   if (!node) return NULL;
   node->a = value;
   if (!parse_debug(p, node, begin + 1) || !parse_conversion(p, node)) return NULL;

@@ -2,17 +2,6 @@
 // Several may stand on a line with semicolons between; each is pushed on the parser's pending list.
 #include "repl/language/parse.h"
 
-static bool check_value(td_parser *p, const td_node *node) { // a bare *x is no value
-  if (!node) return false;
-  if (node->kind != TD_NODE_STARRED) return true;
-  return td_parser_fail_node(p, node, "write *x, for a tuple", "a starred expression can't stand alone"), false;
-}
-
-static td_node *parse_value(td_parser *p) {
-  td_node *node = td_parse_expressions(p);
-  return check_value(p, node) ? node : NULL;
-}
-
 static bool ends_statement(int kind) {
   return kind == TD_TOKEN_NEWLINE || kind == TD_TOKEN_SEMICOLON || kind == TD_TOKEN_END;
 }
@@ -30,7 +19,7 @@ static td_node *parse_assign(td_parser *p, td_node *first) { // at '='
     if (kind == TD_TOKEN_EXCLAMATION || kind == TD_TOKEN_REMAINDER) return td_parser_unexpected(p, "a value");
     if (!(value = td_parse_expressions(p))) return NULL;
   }
-  td_node *node = check_value(p, value) ? td_parser_node(p, TD_NODE_ASSIGN, first->begin) : NULL;
+  td_node *node = td_parser_check_value(p, value) ? td_parser_node(p, TD_NODE_ASSIGN, first->begin) : NULL;
   if (!td_parser_collect(p, node, pending)) return NULL;
   node->b = value;
   return node;
@@ -45,7 +34,7 @@ static td_node *parse_augment(td_parser *p, td_node *target) {
   }
   if (!td_parser_target(p, target)) return NULL;
   p->at++;
-  td_node *value = parse_value(p), *node = value ? td_parser_node(p, TD_NODE_AUGMENT, target->begin) : NULL;
+  td_node *value = td_parse_value(p), *node = value ? td_parser_node(p, TD_NODE_AUGMENT, target->begin) : NULL;
   if (!node) return NULL;
   node->op = (uint8_t) operator;
   node->a = target;
@@ -67,7 +56,7 @@ static td_node *parse_annotated(td_parser *p, td_node *target) {
   p->at++;
   if (!td_parse_expression(p)) return NULL;
   td_node *value = NULL;
-  if (td_parser_take(p, TD_TOKEN_EQUAL) && !(value = parse_value(p))) return NULL;
+  if (td_parser_take(p, TD_TOKEN_EQUAL) && !(value = td_parse_value(p))) return NULL;
   td_node *node = td_parser_node(p, TD_NODE_ANNOTATED, target->begin);
   if (!node) return NULL;
   node->a = target;
@@ -83,7 +72,7 @@ static td_node *parse_expression_statement(td_parser *p) {
   if (kind >= TD_TOKEN_POWER_EQUAL && kind <= TD_TOKEN_XOR_EQUAL && kind != TD_TOKEN_ELLIPSIS)
     return parse_augment(p, value);
   if (kind == TD_TOKEN_COLON) return parse_annotated(p, value);
-  td_node *node = check_value(p, value) ? td_parser_node(p, TD_NODE_EXPRESSION, value->begin) : NULL;
+  td_node *node = td_parser_check_value(p, value) ? td_parser_node(p, TD_NODE_EXPRESSION, value->begin) : NULL;
   if (node) node->a = value;
   return node;
 }
@@ -98,7 +87,7 @@ static td_node *keyword_node(td_parser *p, int kind) { // takes the keyword
 // return: 'return' [ expressions ]
 static td_node *parse_return(td_parser *p) {
   td_node *node = keyword_node(p, TD_NODE_RETURN);
-  if (node && !ends_statement(td_parser_kind(p)) && !(node->a = parse_value(p))) return NULL;
+  if (node && !ends_statement(td_parser_kind(p)) && !(node->a = td_parse_value(p))) return NULL;
   return node;
 }
 

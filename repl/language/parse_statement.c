@@ -113,7 +113,7 @@ static td_node *parse_for(td_parser *p) {
       td_parser_hint(p, "write 'for i in range(n):'");
     return NULL;
   }
-  node->b = td_parse_expressions(p);
+  node->b = td_parse_value(p);
   if (!node->b || !(node->c = td_parse_block(p, "for"))) return NULL;
   return parse_else(p, &node->d) ? node : NULL;
 }
