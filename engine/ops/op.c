@@ -60,7 +60,7 @@ const td_op *td_op_find(const char *name) {
   if (known && is_named(known, name)) return known;
   for (int f = 0; f < FAMILIES; f++)
     for (const td_op *const *op = families[f]; *op; op++)
-      if (is_named(*op, name)) return *place = *op;
+      if (is_named(*op, name)) return *place = *op, *op; // clang gives an assignment the atomic type
   return NULL;
 }
 
