@@ -94,9 +94,9 @@ static int call_sync(int fd) {
   return result;
 }
 
-static int call_lock(int fd) {
+static int call_lock(int fd, int operation) {
   int result, interrupts = 0;
-  do result = injected() ? -1 : flock(fd, LOCK_EX);
+  do result = injected() ? -1 : flock(fd, operation);
   while (again(result, &interrupts));
   return result;
 }
@@ -295,7 +295,7 @@ static void remove_leftovers(const target *t) { // temporary files of this name 
   closedir(folder);
 }
 
-static int temporary_open(target *t) { // a file of our own beside the target
+static int temporary_open(target *t, int flags, mode_t mode) { // a file of our own beside the target
   static atomic_uint number;
   for (int tries = 0; tries < 100; tries++) {
     int length = snprintf(t->temporary, sizeof t->temporary, "%s/.%.*s.tapedeck-%ld-%u", t->folder, NAME_KEPT, t->name,
@@ -304,7 +304,7 @@ static int temporary_open(target *t) { // a file of our own beside the target
       errno = ENAMETOOLONG;
       return -1;
     }
-    int fd = call_open(t->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, t->exists ? 0600 : 0666);
+    int fd = call_open(t->temporary, flags | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
     if (fd >= 0 || errno != EEXIST) return fd;
   }
   return -1;
@@ -334,7 +334,7 @@ static int write_straight(const target *t, const td_file_part *parts, int count)
 }
 
 static int write_temporary(target *t, const td_file_part *parts, int count) { // 0, or an errno and no file
-  int fd = temporary_open(t);
+  int fd = temporary_open(t, O_WRONLY, t->exists ? 0600 : 0666);
   if (fd < 0) return errno;
   int error = keep_owner_and_mode(fd, t) || write_parts(fd, parts, count) || call_sync(fd) ? errno : 0;
   if (call_close(fd) && !error) error = errno;
@@ -385,7 +385,7 @@ int td_file_save_parts(td_context *context, const char *path, const td_file_part
 int td_file_append(td_context *context, const char *path, const void *bytes, size_t size) {
   int fd = call_open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY, 0666);
   if (fd < 0) return refuse(context, "append", path, errno);
-  int error = call_lock(fd) ? errno : 0;
+  int error = call_lock(fd, LOCK_EX) ? errno : 0;
   struct stat status;
   if (!error && call_stat(fd, &status)) error = errno;
   if (!error && call_write(fd, bytes, size)) {
@@ -394,6 +394,98 @@ int td_file_append(td_context *context, const char *path, const void *bytes, siz
   }
   if (call_close(fd) && !error) error = errno;
   return error ? refuse(context, "append", path, error) : TD_OK;
+}
+
+// ---- files held ----
+
+struct td_file_held { int fd; char path[]; };
+
+static int look_at(int fd, const char *path) { // 0: the file is the one there; else an errno
+  struct stat held, there;
+  if (call_stat(fd, &held) || call_lstat(path, &there)) return errno;
+  return held.st_ino == there.st_ino && held.st_dev == there.st_dev ? 0 : ENOENT;
+}
+
+static int lock_alone(int fd) { // 0, or an errno; a file system without locks has nobody who holds one
+  return !call_lock(fd, LOCK_EX | LOCK_NB) || errno == ENOLCK || errno == EOPNOTSUPP ? 0 : errno;
+}
+
+static int open_held(const char *path, int *fd) { // 0, or an errno
+  for (int tries = 0; tries < 100; tries++) { // who held it may be removing it right now
+    *fd = call_open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0600);
+    if (*fd < 0) return errno;
+    struct stat status;
+    int error = call_stat(*fd, &status) ? errno : !S_ISREG(status.st_mode) ? EINVAL : lock_alone(*fd);
+    if (!error) error = look_at(*fd, path);
+    if (!error) return 0;
+    close(*fd);
+    if (error != ENOENT) return error;
+  }
+  return EAGAIN;
+}
+
+int td_file_hold(td_context *context, const char *path, td_file_held **out) {
+  td_file_held *file = td_memory_new(sizeof *file + strlen(path) + 1);
+  *out = NULL;
+  if (!file) return td_error_memory(context, path, td_memory_failed());
+  memcpy(file->path, path, strlen(path) + 1);
+  int error = open_held(path, &file->fd);
+  if (!error) *out = file;
+  else td_memory_free(file);
+  return error && error != EWOULDBLOCK ? refuse(context, "hold", path, error) : TD_OK;
+}
+
+int td_file_held_read(td_context *context, const td_file_held *file, size_t limit, char **bytes, size_t *size) {
+  *bytes = NULL;
+  *size = 0;
+  if (lseek(file->fd, 0, SEEK_SET) < 0) return refuse(context, "read", file->path, errno);
+  return read_all(context, file->fd, file->path, 0, limit, bytes, size);
+}
+
+int td_file_held_append(td_context *context, const td_file_held *file, const void *bytes, size_t size, bool sync) {
+  struct stat status;
+  int error = look_at(file->fd, file->path);
+  if (!error && call_stat(file->fd, &status)) error = errno;
+  if (error) return refuse(context, "append", file->path, error);
+  if (call_write(file->fd, bytes, size) || (sync && call_sync(file->fd))) error = errno;
+  if (error && ftruncate(file->fd, status.st_size)) error = errno; // no half of what was to be added
+  return error ? refuse(context, "append", file->path, error) : TD_OK;
+}
+
+static int write_held(target *t, const void *bytes, size_t size, int *fd) { // 0, or an errno and no file
+  *fd = temporary_open(t, O_RDWR | O_APPEND, 0600);
+  if (*fd < 0) return errno;
+  int error = lock_alone(*fd);
+  if (!error && (call_write(*fd, bytes, size) || call_sync(*fd) || call_rename(t->temporary, t->path))) error = errno;
+  if (!error) return 0;
+  close(*fd);
+  unlink(t->temporary);
+  return error;
+}
+
+int td_file_held_replace(td_context *context, td_file_held *file, const void *bytes, size_t size) {
+  target *t = td_memory_new_zero(sizeof *t);
+  int fd = -1;
+  if (!t) return td_error_memory(context, file->path, td_memory_failed());
+  int error = strlen(file->path) < sizeof t->path ? 0 : ENAMETOOLONG;
+  if (!error) {
+    memcpy(t->path, file->path, strlen(file->path) + 1);
+    error = split(t);
+  }
+  if (!error) remove_leftovers(t);
+  if (!error) error = write_held(t, bytes, size, &fd);
+  td_memory_free(t);
+  if (error) return refuse(context, "replace", file->path, error);
+  close(file->fd);
+  file->fd = fd;
+  return TD_OK;
+}
+
+void td_file_held_release(td_file_held *file, bool remove) {
+  if (!file) return;
+  if (remove && !look_at(file->fd, file->path)) unlink(file->path);
+  close(file->fd);
+  td_memory_free(file);
 }
 
 // ---- folders ----

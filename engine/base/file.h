@@ -19,6 +19,16 @@ typedef struct td_file_part { const void *bytes; size_t size; } td_file_part;
 // The parts one behind the other, atomic.
 int td_file_save_parts(td_context *context, const char *path, const td_file_part *parts, int count);
 int td_file_append(td_context *context, const char *path, const void *bytes, size_t size); // one write, made if absent
+// A regular file that this process alone appends to: a lock is on it until it is released or the process ends, however
+// that comes. It is made if absent, for its owner's eyes; a link is refused. TD_OK with *out NULL: somebody else holds
+// it.
+typedef struct td_file_held td_file_held;
+int td_file_hold(td_context *context, const char *path, td_file_held **out);
+int td_file_held_read(td_context *context, const td_file_held *file, size_t limit, char **bytes, size_t *size);
+// Whole or not at all; sync: it is on the disk then. An error, too, when the file was removed or replaced by others.
+int td_file_held_append(td_context *context, const td_file_held *file, const void *bytes, size_t size, bool sync);
+int td_file_held_replace(td_context *context, td_file_held *file, const void *bytes, size_t size); // atomic, synced
+void td_file_held_release(td_file_held *file, bool remove); // NULL is allowed
 bool td_file_exists(const char *path);
 bool td_file_is_folder(const char *path);
 // The folder that the running program lies in, without links, of a size for PATH_MAX; false: the system doesn't tell.

@@ -1,4 +1,4 @@
-// Protocol buffers by hand: fields appended to a text, and read from bytes. Private to event_*.c.
+// Protocol buffers by hand: fields appended to a text, and read from bytes. For event files and journals.
 #ifndef TD_IO_EVENT_RECORD_H
 #define TD_IO_EVENT_RECORD_H
 #include <string.h>

@@ -1,37 +1,17 @@
-// See history.h. The file is $XDG_DATA_HOME/tapedeck/history, else ~/.local/share/tapedeck/history.
+// See history.h. The file is history in the user's data folder.
 #include "repl/line/history.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "engine/base/file.h"
 #include "engine/base/memory.h"
 #include "engine/base/text.h"
 #include "repl/language/source.h"
+#include "repl/notebook/data_folder.h"
 
 #define HISTORY_LIMIT ((size_t)4 << 20) // bytes of the file's end that are read
 enum { KEPT = 5000 };
 
 static bool cut_short; // the file's last record has no end: the next one begins on a line of its own
-
-static char *history_path(bool make) {
-  const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-  td_text path = {0};
-  if (data && *data) td_text_print(&path, "%s", data);
-  else if (home && *home) td_text_print(&path, "%s/.local/share", home);
-  else return NULL;
-  td_text_add(&path, "/tapedeck");
-  if (make && path.data)
-    for (char *at = path.data + 1; (at = strchr(at, '/')) || (at = path.data + path.length); at++) {
-      char kept = *at;
-      *at = 0;
-      mkdir(path.data, 0700);
-      *at = kept;
-      if (!kept) break;
-    }
-  td_text_add(&path, "/history");
-  return td_text_take(&path);
-}
 
 static void complain(const char *reason) {
   static bool said;
@@ -78,7 +58,7 @@ static size_t each_record(char *bytes, size_t size, td_history_each *each, void 
 }
 
 void td_history_load(td_history_each *each, void *argument) {
-  char *path = history_path(false), *bytes = NULL;
+  char *path = td_data_path("history", false), *bytes = NULL;
   size_t size = 0, damaged = 0;
   td_context *context = path && td_file_exists(path) ? td_context_new(1) : NULL;
   if (context && td_file_read_end(context, path, HISTORY_LIMIT, &bytes, &size) != TD_OK)
@@ -97,7 +77,7 @@ void td_history_load(td_history_each *each, void *argument) {
 }
 
 void td_history_append(const char *cell) {
-  char *path = history_path(true);
+  char *path = td_data_path("history", true);
   td_context *context = td_context_new(1);
   td_text record = {0};
   if (cut_short) td_text_add_char(&record, '\n');

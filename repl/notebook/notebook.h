@@ -61,6 +61,7 @@ typedef struct td_notebook_cell {
   uint64_t revision;             // of the notebook when something of this cell changed last, the face's scroll left aside
   uint64_t content_at;           // what a file holds of it changed last; 0: not since it was read
   uint64_t changed_at, ran_at;   // text or kind changed last; its last run began (0: not in this session)
+  uint64_t outputs_at;           // outputs changed last by something else than a run: cleared, brought back
   uint64_t ran_text;             // hash of the text that ran then (td_notebook_hash)
   struct td_cell_names *names;   // owned; of the text at names_at (cell_names.h); NULL: not known yet
   uint64_t names_at;

@@ -140,6 +140,7 @@ static int turn(td_notebook *n, td_change *c) {
   if (c->kind == CHANGE_TEXT || c->kind == CHANGE_KIND) note_edit(n, cell);
   else if (c->kind == CHANGE_OUTPUTS) td_notebook_touch_content(n, cell);
   else td_notebook_touch(n, cell);
+  if (c->kind == CHANGE_OUTPUTS) cell->outputs_at = n->revision;
   return c->index;
 }
 

@@ -24,6 +24,7 @@
 #include "repl/notebook/deck.h"
 #include "repl/notebook/deck_write.h"
 #include "repl/notebook/ipynb.h"
+#include "repl/notebook/journal_record.h"
 
 enum { MILLISECONDS = 40, RUNS_KEPT = 64 };
 
@@ -247,6 +248,36 @@ void fuzz_ipynb(const uint8_t *bytes, size_t size) {
   td_notebook_free(notebook);
   td_error_clear(context);
   if (td_memory_live() != before) fail("a notebook: memory is left");
+}
+
+// Checksums are put right, so that what the records hold is read: a length of two bytes, then so many bytes of content.
+void fuzz_journal(const uint8_t *bytes, size_t size) {
+  static td_context *context;
+  if (!context) context = td_context_new(1);
+  if (!context) fail("no context");
+  int64_t before = td_memory_live();
+  td_text journal = {0}, again = {0};
+  td_text_add(&journal, TD_JOURNAL_MAGIC);
+  for (size_t at = 0; at + 2 <= size;) {
+    size_t length = bytes[at] | (size_t)bytes[at + 1] << 8;
+    at += 2;
+    if (length > size - at) length = size - at;
+    td_journal_add_record(&journal, bytes + at, length);
+    at += length;
+  }
+  td_notebook *notebook = td_notebook_new();
+  td_journal_owner owner = {0};
+  size_t good = 0;
+  if (!notebook || journal.failed) fail("no memory");
+  if (td_journal_replay(context, journal.data, journal.length, notebook, &owner, &good) == TD_OK) {
+    if (good != journal.length) fail("a journal is not read to its end");
+    td_ipynb_print(context, notebook, &again);
+  }
+  td_text_clear(&journal);
+  td_text_clear(&again);
+  td_notebook_free(notebook);
+  td_error_clear(context);
+  if (td_memory_live() != before) fail("a journal: memory is left");
 }
 
 static td_context *files; // what files are read in

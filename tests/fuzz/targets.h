@@ -10,6 +10,7 @@ void fuzz_format(const uint8_t *bytes, size_t size);   // first byte: a value an
 void fuzz_number(const uint8_t *bytes, size_t size);   // first byte: how to read the others as a number
 void fuzz_cells(const uint8_t *bytes, size_t size);    // a deck file, cut into cells
 void fuzz_ipynb(const uint8_t *bytes, size_t size);    // a Jupyter notebook: read, changed, written, read again
+void fuzz_journal(const uint8_t *bytes, size_t size);  // records of a journal: each gets the checksum that it needs
 void fuzz_idx(const uint8_t *bytes, size_t size);      // an IDX file, gzipped or not
 void fuzz_npy(const uint8_t *bytes, size_t size);
 void fuzz_npz(const uint8_t *bytes, size_t size);

@@ -308,7 +308,7 @@ static target *target_of(const char *name) {
   static const struct { const char *name; target *run; } targets[] = {
       {"language-", fuzz_language}, {"format-", fuzz_format}, {"number-", fuzz_number}, {"cells-", fuzz_cells}, {"idx-", fuzz_idx},
       {"npy-", fuzz_npy}, {"npz-", fuzz_npz}, {"safetensors-", fuzz_safetensors}, {"csv-", fuzz_csv}, {"png-", fuzz_png}, {"events-", fuzz_events},
-      {"json-", fuzz_json}, {"ipynb-", fuzz_ipynb}, {"checkpoint-", fuzz_checkpoint}};
+      {"json-", fuzz_json}, {"ipynb-", fuzz_ipynb}, {"checkpoint-", fuzz_checkpoint}, {"journal-", fuzz_journal}};
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
     if (strncmp(name, targets[i].name, strlen(targets[i].name)) == 0) return targets[i].run;
   ck_abort_msg("tests/fuzz/finds/%s: the name of no target", name);
@@ -378,6 +378,28 @@ END_TEST
 START_TEST(event_files) { run_spoiled(fuzz_events, "tests/files/samples/*tfevents*"); }
 END_TEST
 
+// Records of fields that a journal has, with numbers and texts that are anything.
+static void make_journal(uint64_t number, input *in) {
+  uint64_t state = number;
+  in->size = 0;
+  for (size_t records = 1 + below(&state, 8); records > 0; records--) {
+    uint8_t record[256] = {0};
+    size_t length = 2;
+    for (size_t fields = below(&state, 9); fields > 0 && length < 200; fields--) {
+      uint8_t field = fields == 8 ? 1 : (uint8_t)(1 + below(&state, 15));
+      uint8_t wire = below(&state, 8) ? (uint8_t)(below(&state, 2) * 2) : (uint8_t)below(&state, 6);
+      record[length++] = (uint8_t)(field << 3 | wire);
+      record[length++] = (uint8_t)below(&state, below(&state, 4) ? 12 : 256);
+      for (size_t i = wire == 2 ? record[length - 1] : 0; i > 0 && i < 13; i--) record[length++] = (uint8_t)(below(&state, 3) ? below(&state, 12) : below(&state, 256));
+    }
+    record[0] = (uint8_t)(length - 2);
+    splice(in, in->size, 0, record, length);
+  }
+}
+
+START_TEST(journals) { run_batches(fuzz_journal, make_journal, 4, 5000); }
+END_TEST
+
 START_TEST(notebooks) { run_spoiled(fuzz_ipynb, "tests/files/notebooks/*.ipynb"); }
 END_TEST
 
@@ -392,7 +414,7 @@ int main(void) {
   const struct { const char *name; const TTest *test; } cases[] = {
       {"finds", past_finds}, {"decks", mutated_decks}, {"formats", format_specs},
       {"numbers", numbers}, {"cells", deck_cells}, {"idx", idx_files}, {"npy", npy_files}, {"npz", npz_files},
-      {"safetensors", safetensors_files}, {"png", png_files}, {"events", event_files}, {"csv", tables}, {"json", json_texts}, {"ipynb", notebooks}};
+      {"safetensors", safetensors_files}, {"png", png_files}, {"events", event_files}, {"csv", tables}, {"json", json_texts}, {"ipynb", notebooks}, {"journal", journals}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *test = tcase_create(cases[i].name);
     tcase_set_timeout(test, 3600);
