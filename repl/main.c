@@ -8,17 +8,23 @@
 #include <string.h>
 #include <unistd.h>
 #include "repl/line/line.h"
+#ifdef HAVE_SCREEN
+#include "repl/screen/screen.h"
+#define FACES ", with its screen"
+#else
+#define FACES ""
+#endif
 
 static const char usage_text[] =
-    "usage: tapedeck [FILE.deck]             a notebook: empty, or FILE.deck run first\n"
+    "usage: tapedeck [FILE.deck]             a notebook on the screen: empty, or FILE.deck\n"
+    "       tapedeck --line [FILE.deck]      the plain prompt; FILE.deck runs first\n"
     "       tapedeck run [OPTIONS] FILE.deck [ARGS]\n"
     "                                        run a deck and exit; ARGS are argv[1:] in it\n"
     "       tapedeck convert [--run] [--seed N] FROM TO\n"
     "                                        a deck to a Jupyter notebook (.ipynb), or back\n"
     "       tapedeck -e CODE                 evaluate and print\n"
     "       ... | tapedeck                   run a script from a pipe\n"
-    "options: --line          the plain prompt\n"
-    "         --seed N        start the random numbers at N\n"
+    "options: --seed N        start the random numbers at N\n"
     "         --log LEVEL     what is said on stderr: critical, error, warning (the default), info or debug;\n"
     "                         decks say things by the module logging\n"
     "         --version, --help\n"
@@ -55,7 +61,10 @@ static int read_options(td_line_options *options, int count, char **arguments, i
   static const option known[] = {{"--seed", set_seed}, {"--log", set_log}, {"-e", set_code}};
   for (; *at < count && arguments[*at][0] == '-' && arguments[*at][1]; ++*at) {
     const char *word = arguments[*at];
-    if (strcmp(word, "--line") == 0) continue;
+    if (strcmp(word, "--line") == 0) {
+      options->plain = true;
+      continue;
+    }
     size_t i = 0;
     while (i < sizeof known / sizeof *known && strcmp(word, known[i].name) != 0) i++;
     if (i == sizeof known / sizeof *known) return bad_usage("unknown option", word);
@@ -102,7 +111,7 @@ int main(int count, char **arguments) {
   setlocale(LC_CTYPE, "");
   td_line_options options = {.log = TD_LOG_WARNING};
   int at = 1;
-  if (count > 1 && strcmp(arguments[1], "--version") == 0) return say("tapedeck " PACKAGE_VERSION "\n");
+  if (count > 1 && strcmp(arguments[1], "--version") == 0) return say("tapedeck " PACKAGE_VERSION FACES "\n");
   if (count > 1 && (strcmp(arguments[1], "--help") == 0 || strcmp(arguments[1], "-h") == 0)) return say(usage_text);
   int code = read_options(&options, count, arguments, &at);
   if (code) return code;
@@ -117,5 +126,9 @@ int main(int count, char **arguments) {
   if (at < count) options.path = arguments[at++];
   if (at < count) return bad_usage("one deck at a time; arguments for a deck go to tapedeck run", arguments[at]);
   if (!isatty(STDIN_FILENO)) return options.path ? td_line_run_deck(&options) : td_line_run_input(&options);
+#ifdef HAVE_SCREEN
+  code = options.plain ? -1 : td_screen_run(&options);
+  if (code >= 0) return code;
+#endif
   return td_line_prompt(&options);
 }

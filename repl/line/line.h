@@ -10,6 +10,7 @@ typedef struct td_line_options {
   const char *code;        // -e
   char *const *arguments;  // for the deck: argv[1], ...
   int argument_count;
+  bool plain;              // --line: no screen
   bool seeded;
   uint64_t seed;
   int log;                 // what is said on stderr: td_log_level; errors are always

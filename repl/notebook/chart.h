@@ -57,15 +57,15 @@ void td_chart_print(td_text *text, const td_curve *const *curves, int count, int
 void td_sparkline(td_chart_cells *cells, int column, int row, int columns, const double *numbers, int64_t count,
                   enum td_chart_glyphs glyphs, uint8_t colour);
 
-typedef struct td_histogram {
+typedef struct td_chart_histogram {
   double low, high;          // the outer edges
   int64_t count;             // bins, of one width
   const int64_t *bins;       // how many values each has
   int64_t nans, rises, falls; // values that no bin has
-} td_histogram;
+} td_chart_histogram;
 
 // Bars from the bottom row up, with the edges beneath them and the greatest count beside; draws into all of cells. With
 // two rows or less the bars alone. logarithmic: heights by the logarithm of 1 + count.
-void td_histogram_cells(td_chart_cells *cells, const td_histogram *histogram, enum td_chart_glyphs glyphs,
+void td_histogram_cells(td_chart_cells *cells, const td_chart_histogram *histogram, enum td_chart_glyphs glyphs,
                         bool logarithmic, uint8_t colour);
 #endif

@@ -52,7 +52,7 @@ static double height_of(int64_t count, int64_t most, bool logarithmic) {
 }
 
 // The greatest count of the bins that column shows of so many columns; with fewer bins one takes several columns.
-static int64_t count_at(const td_histogram *h, int column, int columns) {
+static int64_t count_at(const td_chart_histogram *h, int column, int columns) {
   int64_t first = h->count * column / columns, last = (h->count * (column + 1) - 1) / columns, most = 0;
   for (int64_t i = first; i <= last && i < h->count; i++) most = h->bins[i] > most ? h->bins[i] : most;
   return most;
@@ -66,13 +66,13 @@ static void draw_bar(td_chart_cells *cells, int column, int rows, double height,
     td_chart_cells_put(cells, column, row, bar_glyph(glyphs, eighths < 8 ? eighths : 8), colour, 0);
 }
 
-static int64_t most_of(const td_histogram *h) {
+static int64_t most_of(const td_chart_histogram *h) {
   int64_t most = 0;
   for (int64_t i = 0; i < h->count; i++) most = h->bins[i] > most ? h->bins[i] : most;
   return most;
 }
 
-static void draw_odd(td_chart_cells *cells, const td_histogram *h, int row) {
+static void draw_odd(td_chart_cells *cells, const td_chart_histogram *h, int row) {
   char text[96] = "";
   size_t length = 0;
   const struct { int64_t count; const char *format; } odd[] = {
@@ -86,7 +86,7 @@ static void draw_odd(td_chart_cells *cells, const td_histogram *h, int row) {
   if (length) td_chart_cells_text(cells, column < 0 ? 0 : column, row, text, TD_CELL_MARK, TD_CELL_BOLD);
 }
 
-static void draw_edges(td_chart_cells *cells, const td_histogram *h, int left) {
+static void draw_edges(td_chart_cells *cells, const td_chart_histogram *h, int left) {
   char low[TD_TICK_LABEL], high[TD_TICK_LABEL];
   snprintf(low, sizeof low, "%.4g", h->low);
   snprintf(high, sizeof high, "%.4g", h->high);
@@ -95,7 +95,7 @@ static void draw_edges(td_chart_cells *cells, const td_histogram *h, int left) {
   if (start > left + (int)strlen(low)) td_chart_cells_text(cells, start, row, high, TD_CELL_PLAIN, 0);
 }
 
-void td_histogram_cells(td_chart_cells *cells, const td_histogram *h, enum td_chart_glyphs glyphs, bool logarithmic,
+void td_histogram_cells(td_chart_cells *cells, const td_chart_histogram *h, enum td_chart_glyphs glyphs, bool logarithmic,
                         uint8_t colour) {
   char label[24];
   int64_t most = most_of(h);

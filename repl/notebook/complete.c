@@ -203,3 +203,54 @@ void td_completion_clear(td_completion *c) {
   c->words = NULL;
   c->count = 0;
 }
+
+// ---- what a word stands for ----
+
+static void add_sentence(td_text *text, const char *doc) { // the first one
+  size_t length = strcspn(doc, "\n");
+  const char *end = doc;
+  while ((end = strchr(end, '.')) && (size_t)(end - doc) < length && end[1] != ' ' && end[1] != '\n' && end[1]) end++;
+  if (end && (size_t)(end - doc) < length) length = (size_t)(end - doc);
+  td_text_add_bytes(text, doc, length);
+}
+
+static void add_detail(td_interpreter *I, td_value v, td_text *text) {
+  const td_tensor *t = td_tensor_of(v);
+  if (t) {
+    td_text_print(text, "%s ", td_type_name(I, v));
+    td_meta_print(text, t->dtype, t->rank, t->shape);
+  } else if (td_is(v, &td_op_type)) {
+    add_sentence(text, ((td_op_value *)v.o)->op->doc);
+  } else if (td_is(v, &td_builtin_type)) {
+    const char *doc = ((td_builtin *)v.o)->row->doc;
+    if (doc) add_sentence(text, doc);
+  } else if (td_is(v, &td_function_type)) {
+    const td_str *doc = ((td_function *)v.o)->prototype->doc;
+    if (doc) add_sentence(text, doc->data);
+    else td_text_add(text, "function");
+  } else if (td_is(v, &td_class_type)) {
+    const td_str *doc = ((td_class *)v.o)->doc;
+    if (doc) add_sentence(text, doc->data);
+    else td_text_add(text, "class");
+  } else {
+    td_text_add(text, td_type_name(I, v));
+  }
+}
+
+char *td_complete_detail(td_interpreter *I, const char *word) {
+  size_t length = strlen(word);
+  td_text text = {0};
+  const td_command_row *row;
+  if (*word == '%') {
+    for (int i = 0; (row = td_command_at(i)); i++)
+      if (strcmp(row->name, word + 1) == 0) add_sentence(&text, row->doc);
+  } else if (length && word[length - 1] != '=') {
+    td_value v = td_lookup_path(I, word, length);
+    if (!td_is_nil(v)) add_detail(I, v, &text);
+    td_unref(v);
+    td_clear_raised(I);
+  }
+  if (text.length) return td_text_take(&text);
+  td_text_clear(&text);
+  return NULL;
+}

@@ -79,7 +79,6 @@ typedef struct td_notebook {
   uint64_t edited_at;            // revision when a text, a kind or the order changed last: what a deck file holds
   uint64_t last_id;
   int last_number;               // of the runs so far
-  td_notebook_cell *running;     // whose events come now; NULL: none. It may be one that undo keeps
   struct td_change *changes;     // owned: done ones, then undone ones (notebook_undo.c)
   int change_count, change_done, change_capacity;
   bool typing;                   // the last change may grow (td_notebook_type)

@@ -149,10 +149,7 @@ void td_notebook_set_status(td_notebook *n, int index, enum td_cell_status statu
   td_notebook_touch(n, n->cells[index]);
 }
 
-static void start(td_notebook *n, const td_event *event) {
-  n->running = td_notebook_waiting(n, event->cell);
-  td_notebook_cell *cell = n->running;
-  if (!cell) return;
+static void start(td_notebook *n, td_notebook_cell *cell, const td_event *event) {
   td_cell_drop_outputs(cell);
   td_notebook_touch_content(n, cell);
   cell->status = TD_CELL_RUNNING;
@@ -162,19 +159,22 @@ static void start(td_notebook *n, const td_event *event) {
   cell->seconds = 0;
 }
 
-static void finish(td_notebook *n, const td_event *event) {
+static void finish(td_notebook_cell *cell, const td_event *event) {
   static const enum td_cell_status ends[] = {[TD_RUN_DONE] = TD_CELL_DONE,
                                              [TD_RUN_FAILED] = TD_CELL_FAILED,
                                              [TD_RUN_INTERRUPTED] = TD_CELL_INTERRUPTED,
                                              [TD_RUN_EXIT] = TD_CELL_DONE};
-  if (!n->running) return;
-  n->running->status = ends[event->status];
-  n->running->seconds = event->seconds;
-  n->running = NULL;
+  cell->status = ends[event->status];
+  cell->seconds = event->seconds;
 }
 
-static bool take(td_notebook_cell *cell, const td_event *event) { // false: nothing of the cell changed
+static bool take(td_notebook *n, td_notebook_cell *cell, const td_event *event) { // false: nothing of the cell changed
   switch (event->kind) {
+  case TD_EVENT_CELL_STARTED: start(n, cell, event); return true;
+  case TD_EVENT_CELL_FINISHED: finish(cell, event); return true;
+  case TD_EVENT_CELL_DROPPED: cell->status = TD_CELL_IDLE; return true;
+  case TD_EVENT_PAUSED: cell->status = TD_CELL_PAUSED; return true;
+  case TD_EVENT_RESUMED: cell->status = TD_CELL_RUNNING; return true;
   case TD_EVENT_OUTPUT: add_stream(cell, event->stream, event->text, event->length); return true;
   case TD_EVENT_VALUE: add_value(cell, event); return true;
   case TD_EVENT_METRIC: add_curve(cell, event); return true;
@@ -186,11 +186,10 @@ static bool take(td_notebook_cell *cell, const td_event *event) { // false: noth
   }
 }
 
+// Cells may run within the pause of another one: an event tells its cell by the number of the run.
 int td_notebook_event(td_notebook *n, const td_event *event) {
-  if (event->kind == TD_EVENT_CELL_STARTED) start(n, event);
-  td_notebook_cell *cell = n->running;
-  if (event->kind == TD_EVENT_CELL_FINISHED) finish(n, event);
+  td_notebook_cell *cell = td_notebook_waiting(n, event->cell);
   if (!cell) return -1;
-  if (take(cell, event) || event->kind == TD_EVENT_CELL_FINISHED) td_notebook_touch_content(n, cell);
+  if (take(n, cell, event)) td_notebook_touch_content(n, cell);
   return td_notebook_find(n, cell->id);
 }

@@ -21,8 +21,7 @@ typedef struct td_change {
 
 // ---- the list of changes ----
 
-static void free_change(td_notebook *n, td_change *c) {
-  if (c->cell && c->cell == n->running) n->running = NULL;
+static void free_change(td_change *c) {
   td_notebook_cell_free(c->cell);
   td_text_clear(&c->text);
   td_notebook_cell outputs = {.outputs = c->outputs, .output_count = c->output_count};
@@ -30,7 +29,7 @@ static void free_change(td_notebook *n, td_change *c) {
 }
 
 void td_notebook_forget_changes(td_notebook *n, int from) {
-  for (int i = from; i < n->change_count; i++) free_change(n, &n->changes[i]);
+  for (int i = from; i < n->change_count; i++) free_change(&n->changes[i]);
   n->change_count = from;
   if (n->change_done > from) n->change_done = from;
 }
@@ -38,7 +37,7 @@ void td_notebook_forget_changes(td_notebook *n, int from) {
 static void forget_oldest(td_notebook *n) { // steps that are half of the changes, at least
   int gone = n->change_done / 2;
   while (gone < n->change_done && gone && n->changes[gone].step == n->changes[gone - 1].step) gone++;
-  for (int i = 0; i < gone; i++) free_change(n, &n->changes[i]);
+  for (int i = 0; i < gone; i++) free_change(&n->changes[i]);
   n->change_count -= gone;
   n->change_done -= gone;
   memmove(n->changes, n->changes + gone, (size_t)n->change_count * sizeof *n->changes);

@@ -32,7 +32,7 @@ static void describe(td_text *text, const char *word, const td_tensor *t, const 
 // ---- histogram ----
 
 // Edges and number of the bins: one for each whole number where there are few, else by the cube root of the count.
-static void choose_bins(const td_tensor *t, const td_extent *e, const td_show_plot *plot, td_histogram *h) {
+static void choose_bins(const td_tensor *t, const td_extent *e, const td_show_plot *plot, td_chart_histogram *h) {
   h->low = isfinite(plot->low) ? plot->low : e->finite ? e->low : 0;
   h->high = isfinite(plot->high) ? plot->high : e->finite ? e->high : 1;
   bool whole = !td_dtype_is_float(t->dtype) && h->high - h->low < BINS_MOST;
@@ -44,7 +44,7 @@ static void choose_bins(const td_tensor *t, const td_extent *e, const td_show_pl
   h->high += room;
 }
 
-static bool fill_bins(td_interpreter *I, const td_tensor *t, const td_histogram *h, int64_t *bins) {
+static bool fill_bins(td_interpreter *I, const td_tensor *t, const td_chart_histogram *h, int64_t *bins) {
   double half = h->high / 2 - h->low / 2;
   for (int64_t i = 0; i < t->size; i++) {
     if (i % 65536 == 0 && td_interrupted(I)) return false;
@@ -56,7 +56,7 @@ static bool fill_bins(td_interpreter *I, const td_tensor *t, const td_histogram 
   return true;
 }
 
-static void print_histogram(td_interpreter *I, td_text *text, const td_histogram *h, const td_show_plot *plot) {
+static void print_histogram(td_interpreter *I, td_text *text, const td_chart_histogram *h, const td_show_plot *plot) {
   td_chart_cells cells;
   if (!td_chart_cells_start(&cells, COLUMNS, ROWS)) text->failed = true;
   else td_histogram_cells(&cells, h, plot->ascii ? TD_GLYPHS_ASCII : TD_GLYPHS_BRAILLE, false, TD_CELL_CURVE);
@@ -65,7 +65,7 @@ static void print_histogram(td_interpreter *I, td_text *text, const td_histogram
   if (text->failed) td_raise_memory(I);
 }
 
-static void draw_bars(td_picture_frame *f, const td_histogram *h) {
+static void draw_bars(td_picture_frame *f, const td_chart_histogram *h) {
   double gap = h->count < 100 ? f->scale : 0, width = (h->high - h->low) / (double)h->count;
   for (int64_t i = 0; i < h->count; i++) {
     double left = td_frame_x(f, h->low + width * (double)i), right = td_frame_x(f, h->low + width * (double)(i + 1));
@@ -74,7 +74,7 @@ static void draw_bars(td_picture_frame *f, const td_histogram *h) {
   td_frame_paint(f, f->theme->curves[0], 1);
 }
 
-static bool save_histogram(td_interpreter *I, const td_histogram *h, const td_show_plot *plot) {
+static bool save_histogram(td_interpreter *I, const td_chart_histogram *h, const td_show_plot *plot) {
   td_picture_frame f;
   td_raster raster;
   td_tick x[TD_TICKS_MAX], y[TD_TICKS_MAX];
@@ -99,7 +99,7 @@ static bool save_histogram(td_interpreter *I, const td_histogram *h, const td_sh
 
 static bool show_histogram(td_interpreter *I, td_tensor *t, const td_extent *e, const td_show_plot *plot) {
   int64_t bins[BINS_MOST + 1] = {0};
-  td_histogram h = {.bins = bins, .nans = e->nans, .rises = e->rises, .falls = e->falls};
+  td_chart_histogram h = {.bins = bins, .nans = e->nans, .rises = e->rises, .falls = e->falls};
   td_text text = {0};
   choose_bins(t, e, plot, &h);
   if (!fill_bins(I, t, &h, bins)) return false;

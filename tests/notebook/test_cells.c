@@ -46,7 +46,10 @@ static void is(const char *wanted) {
   td_memory_free(text);
 }
 
-static void event(td_event e) { td_notebook_event(notebook, &e); }
+static void event(td_event e) { // of the last run, unless it says which
+  if (!e.cell) e.cell = notebook->last_number;
+  td_notebook_event(notebook, &e);
+}
 
 static void run(int index) { // prints its own text
   const td_text *text = &notebook->cells[index]->text;
@@ -225,7 +228,7 @@ START_TEST(deleted_while_running) { // its outputs are there when the deletion i
   int number = td_notebook_queue(notebook, 0);
   event((td_event){.kind = TD_EVENT_CELL_STARTED, .cell = number, .text = "a", .length = 1});
   ck_assert(td_notebook_delete(notebook, 0));
-  td_event line = {.kind = TD_EVENT_OUTPUT, .stream = 1, .text = "x\n", .length = 2};
+  td_event line = {.kind = TD_EVENT_OUTPUT, .cell = number, .stream = 1, .text = "x\n", .length = 2};
   ck_assert_int_eq(td_notebook_event(notebook, &line), -1);
   td_notebook_undo(notebook), is("a!1|b");
   ck_assert_int_eq(td_notebook_event(notebook, &line), 0);

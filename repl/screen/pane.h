@@ -1,0 +1,43 @@
+// A pane: what stands at the right of the cells. A pane is a row of functions (td_pane_type) and a state; its state is
+// made of events alone, and drawing reads nothing else, so that a pane can be tested by feeding it events and looking at
+// a surface. A new pane is one file pane_NAME.c, one line in panes.h, and its requests in request.h.
+#ifndef TD_SCREEN_PANE_H
+#define TD_SCREEN_PANE_H
+#include "repl/notebook/session.h"
+#include "repl/screen/keyboard.h"
+#include "repl/screen/request.h"
+#include "repl/screen/surface.h"
+#include "repl/screen/theme.h"
+
+// What a pane may ask of the screen. All of it works at once; answers come as events.
+typedef struct td_pane_host {
+  void *owner;
+  const td_theme *theme;
+  // td_session_inquire: ANSWER comes with that id. A pane's ids are 64 * its place among panes, and up to 63 more.
+  bool (*inquire)(void *owner, td_inquiry *make, const char *argument, int32_t id);
+  td_payload *(*take_payload)(void *owner); // of the event that is given out now; the pane's from then on
+  void (*run)(void *owner, const char *line); // as if it were typed at the prompt
+  void (*jump)(void *owner, const char *script, int line, int column); // shows a place of a cell
+  void (*say)(void *owner, const char *text); // in the status line
+  // Asks for a line in the status line; answer gets it with the argument, or NULL after Escape.
+  void (*ask)(void *owner, const char *prompt, void (*answer)(void *argument, const char *line), void *argument);
+  void (*show)(void *owner, const char *pane); // opens another pane, or this one
+  double (*now)(void *owner);      // seconds
+} td_pane_host;
+
+typedef struct td_pane_type {
+  const char *name;                // "curves": what the user calls it
+  enum td_context_kind context;    // of its own keys
+  enum td_request toggle;          // the request that opens and closes it
+  size_t state_size;               // of its state, zeroed before open
+  void (*open)(void *state, const td_pane_host *host, int32_t first_id); // when the screen starts
+  void (*close)(void *state);      // when it ends
+  void (*event)(void *state, const td_event *event); // every event of the session, whether it is shown or not; NULL: none
+  void (*shown)(void *state, bool shown); // it comes into sight or goes; NULL: doesn't matter
+  void (*tick)(void *state);       // in sight: every half second, to ask for news; NULL: never
+  bool (*request)(void *state, enum td_request request); // false: not one of its own
+  void (*click)(void *state, const td_key *key); // a mouse key, row and column from the pane's corner; NULL: none
+  void (*title)(void *state, td_text *title);
+  void (*draw)(void *state, td_surface *surface, td_rect area, bool focus);
+} td_pane_type;
+#endif

@@ -1,0 +1,103 @@
+// Opening, saving and leaving.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "engine/base/file.h"
+#include "engine/base/memory.h"
+#include "repl/notebook/notebook_file.h"
+#include "repl/screen/display.h"
+#include "repl/screen/screen.h"
+
+bool td_screen_open(td_screen *s) { // false: said on stderr
+  const char *path = s->options->path;
+  td_context *context = td_context_new(1);
+  bool ok = context && (!path || (s->path = td_memory_text(path)));
+  if (ok && path && td_file_exists(path)) ok = td_notebook_open(context, path, &s->notebook) == TD_OK;
+  else if (ok) ok = (s->notebook = td_notebook_new()) != NULL;
+  if (!ok) fprintf(stderr, "error: %s\n", context && context->error.code ? context->error.message : "no memory");
+  td_context_free(context);
+  return ok;
+}
+
+bool td_screen_save(td_screen *s, const char *path) {
+  td_screen_sync(s);
+  if (!path) path = s->path;
+  td_context *context = td_context_new(1);
+  bool ok = context && td_notebook_save(context, s->notebook, path) == TD_OK;
+  if (ok && path != s->path) {
+    td_memory_free(s->path);
+    s->path = td_memory_text(path);
+  }
+  if (ok) td_screen_say(s, "saved %s", path);
+  else td_screen_say(s, "not saved: %s", context ? context->error.message : "no memory");
+  td_context_free(context);
+  return ok;
+}
+
+static void save_as(void *screen, const char *line) {
+  if (line && *line) td_screen_save(screen, line);
+}
+
+void td_screen_ask_save(td_screen *s) {
+  td_screen_sync(s);
+  if (s->path) td_screen_save(s, NULL);
+  else td_screen_ask(s, "save as: ", save_as, s);
+}
+
+// ---- leaving ----
+
+static void leave(td_screen *s, int code) {
+  s->leaving = true;
+  s->exit_code = code;
+}
+
+static void save_and_leave(void *screen, const char *line) {
+  if (line && *line && td_screen_save(screen, line)) leave(screen, 0);
+}
+
+static void leave_answer(void *screen, const char *key) {
+  td_screen *s = screen;
+  if (!key) return;
+  if (*key == 'y') leave(s, 0);
+  else if (*key == 's' && !s->path) td_screen_ask(s, "save as: ", save_and_leave, s);
+  else if (*key == 's' && td_screen_save(s, NULL)) leave(s, 0);
+}
+
+void td_screen_quit(td_screen *s) {
+  td_screen_sync(s);
+  bool runs = td_session_get_state(s->session) != TD_SESSION_IDLE, unsaved = !td_notebook_is_saved(s->notebook);
+  if (!runs && !unsaved) leave(s, 0);
+  else if (runs) td_screen_ask_key(s, "a cell runs. Leave? y: stop it and leave, s: save and leave, n: stay ", leave_answer, s);
+  else td_screen_ask_key(s, "not saved. s: save and leave, y: leave, n: stay ", leave_answer, s);
+}
+
+void td_screen_colon(td_screen *s, const char *line) {
+  char word[8] = "";
+  int used = 0;
+  sscanf(line, " %7s%n", word, &used);
+  const char *name = line + used + strspn(line + used, " ");
+  bool writes = strcmp(word, "w") == 0 || strcmp(word, "wq") == 0 || strcmp(word, "x") == 0;
+  bool leaves = strcmp(word, "q") == 0 || strcmp(word, "wq") == 0 || strcmp(word, "x") == 0;
+  if (strcmp(word, "q!") == 0) leave(s, 0);
+  else if (!writes && !leaves) td_screen_say(s, ":%s is unknown; :w [NAME], :q, :q!, :wq", word);
+  else if (writes && !s->path && !*name) td_screen_ask(s, "save as: ", leaves ? save_and_leave : save_as, s);
+  else if (writes && !td_screen_save(s, *name ? name : NULL)) return;
+  else if (leaves && writes) leave(s, 0);
+  else if (leaves) td_screen_quit(s);
+}
+
+bool td_screen_export(td_screen *s) {
+  td_text text = {0};
+  td_surface_to_text(&s->surface, &text);
+  td_context *context = td_context_new(1);
+  bool ok = context && text.data && td_file_save(context, "screen.txt", text.data, text.length) == TD_OK;
+  if (ok) td_screen_say(s, "the screen is in screen.txt");
+  else td_screen_say(s, "screen.txt: %s", context ? context->error.message : "no memory");
+  td_context_free(context);
+  td_text_clear(&text);
+  return ok;
+}
+
+void td_screen_idle(td_screen *s) { (void)s; }
+void td_screen_close_files(td_screen *s) { (void)s; }
