@@ -59,8 +59,11 @@ const td_op *td_op_find(const char *name) {
   const td_op *known = *place;
   if (known && is_named(known, name)) return known;
   for (int f = 0; f < FAMILIES; f++)
-    for (const td_op *const *op = families[f]; *op; op++)
-      if (is_named(*op, name)) return *place = *op, *op; // clang gives an assignment the atomic type
+    for (const td_op *const *op = families[f]; *op; op++) {
+      if (!is_named(*op, name)) continue;
+      *place = *op;
+      return *op;
+    }
   return NULL;
 }
 

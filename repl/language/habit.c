@@ -35,6 +35,7 @@ static const row rows[] = {
     {TD_HABIT_NAME, "CrossEntropyLoss", "write CrossEntropy(from_logits=True), called as loss(y_true, logits)"},
     {TD_HABIT_NAME, "MSELoss", "write MeanSquaredError(), or mse_loss(input, target)"},
     {TD_HABIT_NAME, "make_csv_dataset", "write Dataset.from_csv(path, label=\"y\").shuffle(1000).batch(32)"},
+    {TD_HABIT_NAME, "TextLineDataset", "write Dataset.from_lines(path)"},
     {TD_HABIT_NAME, "session", "everything runs at once: y in place of session.run(y)"},
     {TD_HABIT_NAME, "sess", "everything runs at once: y in place of sess.run(y)"},
     {TD_HABIT_NAME, "Session", "everything runs at once: y in place of session.run(y)"},
