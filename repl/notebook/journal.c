@@ -342,10 +342,16 @@ void td_journal_event(td_journal *j, const td_notebook *n, int index, const td_e
     write_pending(j, finished);
 }
 
+static bool has_running(const td_notebook *n) {
+  for (int i = 0; i < n->count; i++)
+    if (td_notebook_is_running(n->cells[i])) return true;
+  return false;
+}
+
 int td_journal_update(td_journal *j, const td_notebook *n, double now, bool all) {
   if (!j) return -1;
   if (now < j->wrote_at) j->wrote_at = now;
-  bool grown = j->size > 4 * j->whole + SLACK_BYTES && !n->running;
+  bool grown = j->size > 4 * j->whole + SLACK_BYTES && !has_running(n);
   if (!j->broken && !grown && !j->pending.length && !has_changes(j, n)) return -1;
   double wait = j->wrote_at + (j->broken ? RETRY : EVERY) - now;
   if (wait > 0 && !all) return (int)(wait * 1000) + 1;
