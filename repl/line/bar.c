@@ -1,5 +1,7 @@
 // Progress bars on a terminal, one row a nesting level, redrawn in place; elsewhere plain lines, at most one a second.
-// A row that a narrower window has wrapped is erased as the rows it takes now.
+// While bars are on the screen the cursor stands at the first one's beginning and nothing but bars comes after it. So a
+// window may change its size at any time, and wrap rows or join them, before this program hears of it: the terminal
+// moves the cursor with the row, and what is to be erased is all that follows.
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
@@ -11,10 +13,12 @@
 
 enum { BAR_MOST = 30, BAR_LEAST = 6 };
 
-static int terminal_columns(void) {
+static struct winsize window_size(void) {
   struct winsize size;
-  int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-  return columns < TD_BAR_COLUMNS_MAX ? columns : TD_BAR_COLUMNS_MAX;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) size = (struct winsize){0};
+  if (!size.ws_col) size.ws_col = 80;
+  if (!size.ws_row) size.ws_row = 24;
+  return size;
 }
 
 static double now(void) {
@@ -106,32 +110,40 @@ int td_bar_line(const td_bar *bar, int columns, bool unicode, td_text *text) {
 
 // ---- the rows on the screen ----
 
+static const char erase_bars[] = "\r\033[K\033[C\033[J\r"; // from the second column on: some terminals keep a screen
+                                                          // that is cleared whole
+
 void td_bars_erase(td_render *r) {
-  if (!r->bar_rows) return;
-  td_text text = {0};
-  int columns = terminal_columns(), rows = 0;
-  for (int i = 0; i < r->bar_rows; i++) rows += r->bar_columns[i] ? (r->bar_columns[i] + columns - 1) / columns : 1;
-  td_text_add(&text, "\r\033[K");
-  while (--rows > 0)
-    td_text_add(&text, "\033[A\033[K"); // row by row: some terminals keep a screen that is cleared whole
-  write_text(&text);
-  r->bar_rows = 0;
+  if (r->bars_shown) td_write_all(STDERR_FILENO, erase_bars, sizeof erase_bars - 1);
+  r->bars_shown = false;
 }
 
 static bool is_dots(const td_bar *bar) { return strcmp(bar->style, "dots") == 0; }
+
+// Rows are cut off at the window's edge by the terminal, which may be nearer than it was said to be.
+static int add_rows(td_render *r, td_text *text) {
+  struct winsize size = window_size();
+  bool unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+  int rows = 0;
+  td_text_add(text, "\r\033[?7l");
+  for (int i = 0; i < r->bar_count && rows < size.ws_row; i++) {
+    if (is_dots(&r->bars[i])) continue;
+    if (rows++) td_text_add(text, "\n");
+    td_bar_line(&r->bars[i], size.ws_col - 1, unicode, text);
+    td_text_add(text, "\033[K");
+  }
+  td_text_add(text, "\033[?7h");
+  return rows;
+}
 
 void td_bars_draw(td_render *r) {
   if (!r->error_terminal || !r->bar_count || r->in_dots) return;
   td_text text = {0};
   td_render_fresh_line(r);
-  int columns = terminal_columns() - 1;
-  bool unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-  for (int i = 0; i < r->bar_count; i++) {
-    if (is_dots(&r->bars[i])) continue;
-    td_text_add(&text, r->bar_rows ? "\n" : "\r");
-    r->bar_columns[r->bar_rows++] = td_bar_line(&r->bars[i], columns, unicode, &text);
-    td_text_add(&text, "\033[K");
-  }
+  int rows = add_rows(r, &text);
+  if (rows > 1) td_text_print(&text, "\033[%dA", rows - 1);
+  td_text_add_char(&text, '\r');
+  r->bars_shown = rows > 0;
   write_text(&text);
 }
 
@@ -217,10 +229,11 @@ static void terminal_event(td_render *r, td_bar *bar, bool final) {
     return;
   }
   bool outermost = r->bar_count == 1;
-  if (outermost) {
-    td_bars_draw(r);
-    if (r->bar_rows) td_write_all(STDERR_FILENO, "\n", 1);
-    r->bar_rows = 0;
+  if (outermost && !r->in_dots) {
+    td_text text = {0};
+    td_render_fresh_line(r);
+    if (add_rows(r, &text)) td_text_add_char(&text, '\n');
+    write_text(&text);
   }
   take_out(r, bar);
   td_bars_draw(r);

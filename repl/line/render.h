@@ -6,7 +6,7 @@
 #include "engine/base/text.h"
 #include "repl/line/line.h"
 
-enum { TD_BARS_MAX = 8, TD_BAR_COLUMNS_MAX = 400 };
+enum { TD_BARS_MAX = 8 };
 
 typedef struct td_bar { // the last state of an open progress bar
   uint64_t id;
@@ -25,7 +25,7 @@ typedef struct td_render {
   int log;                   // td_log_level
   td_bar bars[TD_BARS_MAX];
   int bar_count;
-  int bar_rows, bar_columns[TD_BARS_MAX]; // rows of bars on the screen now, and the columns each takes
+  bool bars_shown; // on the screen now, below the cursor
   bool in_dots, mid_line;    // a row of dots, a line of output on the terminal is not ended yet
   double line_time;          // when the last plain progress line was written; 0: none
   td_text late_line;         // a bar's last plain line that came too soon after another
