@@ -61,6 +61,31 @@ static int check_axis(td_infer *infer) {
   return td_infer_axis(infer, infer->args[0].i, first->rank + (infer->op == &stack), &axis);
 }
 
+// The one axis along which the sizes of concat's inputs differ, which is where they fit; -1: there is no such axis.
+static int fitting_axis(const td_infer *infer) {
+  const td_meta *first = &infer->in[0];
+  int found = -1;
+  for (int d = 0; d < first->rank; d++)
+    for (int i = 1; i < infer->in_count; i++) {
+      if (infer->in[i].rank != first->rank) return -1;
+      if (infer->in[i].shape[d] == first->shape[d]) continue;
+      if (found >= 0 && found != d) return -1;
+      found = d;
+    }
+  return found;
+}
+
+static int refuse_size(td_infer *infer, int i, int d, int64_t wanted, int64_t given) {
+  int code = td_infer_fail(infer, TD_ERROR_SHAPE, "axis %d differs: tensor 0 has %lld, tensor %d has %lld", d,
+                           (long long)wanted, i, (long long)given);
+  int fitting = infer->op == &concat ? fitting_axis(infer) : -1;
+  if (fitting < 0) return code;
+  bool last = fitting == infer->in[0].rank - 1;
+  td_error_hint(infer->context, "they fit along axis=%d%s", last ? -1 : fitting,
+                last ? ", which is where Keras joins unless told otherwise" : "");
+  return code;
+}
+
 static int add_input(td_infer *infer, int i, int axis, const td_view *in) {
   td_meta *out = &infer->out[0];
   out->dtype = td_dtype_promote(out->dtype, in->dtype);
@@ -69,9 +94,7 @@ static int add_input(td_infer *infer, int i, int axis, const td_view *in) {
                          infer->in[i].rank);
   for (int d = 0; d < in->rank; d++)
     if (in->shape[d] != out->shape[d] && d != axis)
-      return td_infer_fail(infer, TD_ERROR_SHAPE, "axis %d differs: tensor 0 has %lld, tensor %d has %lld",
-                           infer->op == &stack && d > axis ? d - 1 : d, (long long)out->shape[d], i,
-                           (long long)in->shape[d]);
+      return refuse_size(infer, i, infer->op == &stack && d > axis ? d - 1 : d, out->shape[d], in->shape[d]);
   if (__builtin_add_overflow(out->shape[axis], in->shape[axis], &out->shape[axis]))
     return td_infer_fail(infer, TD_ERROR_SHAPE, "axis %d becomes too long", axis);
   return TD_OK;

@@ -19,7 +19,7 @@
 #define TD_DTYPE_PARAM(standard) \
   { .name = "dtype", .kind = TD_PARAM_DTYPE, .fallback = TD_INT_DEFAULT(standard) }
 #define TD_KEY_PARAM /* the last tensor of its row */ \
-  { .name = "key", .kind = TD_PARAM_TENSOR_OPTIONAL, .keyword = true }
+  { .name = "key", .alias = TD_ALIAS("seed"), .kind = TD_PARAM_TENSOR_OPTIONAL, .keyword = true }
 extern const char td_drawn[]; // why there is no gradient
 
 // Streams of Philox, of 2^32 attempts each: a draw that rejects numbers takes the next attempt's.
