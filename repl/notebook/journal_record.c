@@ -304,11 +304,7 @@ static bool read_order(const fields *f, td_notebook *n) {
     if (index < n->count && index > placed) td_notebook_put(n, placed, td_notebook_take(n, index));
     placed += index < n->count;
   }
-  while (n->count > placed) {
-    td_notebook_cell *cell = td_notebook_take(n, n->count - 1);
-    if (n->running == cell) n->running = NULL;
-    td_notebook_cell_free(cell);
-  }
+  while (n->count > placed) td_notebook_cell_free(td_notebook_take(n, n->count - 1));
   return true;
 }
 
@@ -341,8 +337,7 @@ static bool read_event(const fields *f, td_notebook *n) {
     if (e.cell > n->last_number) n->last_number = e.cell;
   }
   if (e.status > TD_RUN_EXIT) e.status = TD_RUN_FAILED;
-  if (!n->running && e.cell == cell->number && td_notebook_is_running(cell)) n->running = cell; // written in its midst
-  if (!failed && (e.kind == TD_EVENT_CELL_STARTED || n->running == cell)) td_notebook_event(n, &e);
+  if (!failed && e.cell == cell->number) td_notebook_event(n, &e);
   td_memory_free(text);
   td_memory_free(detail);
   td_memory_free(name);
@@ -364,7 +359,6 @@ static bool read_record(const uint8_t *bytes, size_t length, td_notebook *n,
 }
 
 static void end_runs(td_notebook *n) { // nothing of it runs any more, or ran in this session
-  n->running = NULL;
   for (int i = 0; i < n->count; i++) {
     td_notebook_cell *cell = n->cells[i];
     if (cell->status == TD_CELL_QUEUED) cell->status = TD_CELL_IDLE;

@@ -62,11 +62,16 @@ static void update(double seconds) { // later
 
 static void add(const char *text) { ck_assert(td_notebook_insert(notebook, notebook->count, false, text, strlen(text))); }
 
-static void event(td_event e) { td_journal_event(journal, notebook, td_notebook_event(notebook, &e), &e); }
+static int running; // number of the run whose events come
+
+static void event(td_event e) {
+  if (!e.cell) e.cell = running;
+  td_journal_event(journal, notebook, td_notebook_event(notebook, &e), &e);
+}
 
 static void start_cell(int index) {
   const td_text *text = &notebook->cells[index]->text;
-  int number = td_notebook_queue(notebook, index);
+  int number = running = td_notebook_queue(notebook, index);
   event((td_event){.kind = TD_EVENT_CELL_STARTED, .cell = number, .text = text->data, .length = text->length});
 }
 
