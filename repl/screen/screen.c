@@ -244,6 +244,7 @@ int td_screen_run(const td_line_options *options) {
     td_screen_focus(s, TD_FOCUS_CELLS);
     td_cells_view_select(&s->view, 0);
   }
+  td_screen_ask_recovery(s);
   loop(s);
   return end(s, true);
 }

@@ -8,6 +8,7 @@
 #ifndef TD_SCREEN_SCREEN_H
 #define TD_SCREEN_SCREEN_H
 #include "repl/line/line.h"
+#include "repl/notebook/journal.h"
 #include "repl/screen/bars.h"
 #include "repl/screen/cells_view.h"
 #include "repl/screen/edit.h"
@@ -63,6 +64,9 @@ typedef struct td_screen {
   td_text input_prompt, input_line;
   char message[160];       // in the status line until the next key
   td_text log_line;        // of stray output
+  td_journal *journal;     // NULL: none
+  td_journal_found found;  // left: what it offers, until the user has chosen
+  td_autosave autosave;
   char *path;              // of the deck; NULL: none yet. Owned
   int run_number;          // of the cell that runs; 0: none
   double run_since;
@@ -112,7 +116,8 @@ void td_screen_ask_save(td_screen *screen);              // asks for a name when
 void td_screen_quit(td_screen *screen);
 void td_screen_colon(td_screen *screen, const char *line); // "w NAME", "q", "wq", ...
 bool td_screen_export(td_screen *screen);
-void td_screen_idle(td_screen *screen);                 // autosave
+void td_screen_ask_recovery(td_screen *screen);          // when there is something to get back; the journal begins
+void td_screen_idle(td_screen *screen);                 // journal and autosave, twice a second
 void td_screen_close_files(td_screen *screen);
 
 void td_screen_draw(td_screen *screen);                 // screen_draw.c

@@ -9,6 +9,68 @@
 #include "repl/screen/display.h"
 #include "repl/screen/screen.h"
 
+// ---- the journal ----
+
+static void open_journal(td_screen *s, td_context *context) {
+  td_journal_close(s->journal);
+  td_journal_found_clear(&s->found);
+  if (td_journal_open(context, s->path, &s->journal, &s->found) != TD_OK)
+    td_screen_say(s, "no journal, so a crash would lose what isn't saved: %s", context->error.message);
+  else if (s->found.held)
+    td_screen_say(s, "this deck is open in process %lld on %s too: the one that saves last wins",
+                  (long long)s->found.owner.process, s->found.owner.host);
+}
+
+static void recovered(void *screen, const char *key) {
+  td_screen *s = screen;
+  if (key && *key != 'r' && *key != 'd') {
+    td_screen_ask_recovery(s);
+    return;
+  }
+  if (key && *key == 'r') {
+    td_notebook_free(s->notebook);
+    s->notebook = s->view.notebook = s->found.left;
+    s->found.left = NULL;
+    s->view.follow = true;
+    td_screen_focus(s, TD_FOCUS_PROMPT);
+    td_screen_say(s, "it is all here again; what it had computed is not: Ctrl-X a runs all");
+  }
+  if (!key) return; // later: the journal keeps it
+  td_journal_begin(s->journal, s->notebook, td_screen_now());
+  td_journal_found_clear(&s->found);
+}
+
+void td_screen_ask_recovery(td_screen *s) {
+  if (!s->found.left) {
+    td_journal_begin(s->journal, s->notebook, td_screen_now());
+    return;
+  }
+  char prompt[120];
+  snprintf(prompt, sizeof prompt, "%d cells were left by a session that died. r: get them back, d: drop them ",
+           s->found.left->count);
+  td_screen_ask_key(s, prompt, recovered, s);
+}
+
+void td_screen_idle(td_screen *s) {
+  double now = td_screen_now();
+  td_screen_sync(s);
+  if (!s->found.left) td_journal_update(s->journal, s->notebook, now, false);
+  const char *problem = td_journal_problem(s->journal);
+  if (problem) td_screen_say(s, "the journal can't be written: %s", problem);
+  if (td_autosave_due(&s->autosave, s->notebook, s->path, now)) td_screen_save(s, NULL);
+}
+
+void td_screen_close_files(td_screen *s) {
+  bool well = s->exit_code != 129 && !s->found.left;
+  if (!well && !s->found.left) td_journal_update(s->journal, s->notebook, td_screen_now(), true);
+  if (well) td_journal_close(s->journal);
+  else td_journal_leave(s->journal);
+  td_journal_found_clear(&s->found);
+  s->journal = NULL;
+}
+
+// ---- files ----
+
 bool td_screen_open(td_screen *s) { // false: said on stderr
   const char *path = s->options->path;
   td_context *context = td_context_new(1);
@@ -16,6 +78,7 @@ bool td_screen_open(td_screen *s) { // false: said on stderr
   if (ok && path && td_file_exists(path)) ok = td_notebook_open(context, path, &s->notebook) == TD_OK;
   else if (ok) ok = (s->notebook = td_notebook_new()) != NULL;
   if (!ok) fprintf(stderr, "error: %s\n", context && context->error.code ? context->error.message : "no memory");
+  if (ok) open_journal(s, context);
   td_context_free(context);
   return ok;
 }
@@ -28,6 +91,8 @@ bool td_screen_save(td_screen *s, const char *path) {
   if (ok && path != s->path) {
     td_memory_free(s->path);
     s->path = td_memory_text(path);
+    open_journal(s, context);
+    td_screen_ask_recovery(s);
   }
   if (ok) td_screen_say(s, "saved %s", path);
   else td_screen_say(s, "not saved: %s", context ? context->error.message : "no memory");
@@ -98,6 +163,3 @@ bool td_screen_export(td_screen *s) {
   td_text_clear(&text);
   return ok;
 }
-
-void td_screen_idle(td_screen *s) { (void)s; }
-void td_screen_close_files(td_screen *s) { (void)s; }

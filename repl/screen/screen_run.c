@@ -332,7 +332,8 @@ static void wants_input(td_screen *s, const td_event *event) {
 
 void td_screen_event(td_screen *s, const td_event *event) {
   s->dirty = true;
-  td_notebook_event(s->notebook, event);
+  int index = td_notebook_event(s->notebook, event);
+  if (!s->found.left) td_journal_event(s->journal, s->notebook, index, event);
   td_bars_take(&s->bars, event);
   for (int i = 0; i < TD_PANE_COUNT; i++)
     if (td_screen_pane_type(i)->event) td_screen_pane_type(i)->event(s->states[i], event);
