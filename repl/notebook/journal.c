@@ -35,8 +35,6 @@ struct td_journal {
   written *cells; // in the order of the last order written; owned
   int cell_count, cell_capacity;
   size_t size, whole; // bytes written; of the last whole notebook
-  size_t run_bytes; // of the running cell's events
-  int run_outputs; // its outputs so far
   double wrote_at; // seconds; the last write, or try
   bool broken; // something is not written: the whole notebook is next
   bool told, fresh; // a problem arose; it was not asked for yet
@@ -321,25 +319,24 @@ void td_journal_begin(td_journal *j, const td_notebook *n, double now) {
   write_whole(j, n);
 }
 
-static bool is_kept(td_journal *j, const td_notebook_cell *cell, const td_event *event) {
-  if (event->kind == TD_EVENT_CELL_STARTED) j->run_bytes = 0;
-  j->run_bytes += event->length;
-  if (event->pixels) j->run_bytes += (size_t)event->width * (size_t)event->height * 3;
-  bool new = cell->output_count > j->run_outputs; // of a curve the first points alone: the cell shows its name
-  j->run_outputs = cell->output_count;
+static bool is_kept(td_notebook_cell *cell, const td_event *event) {
+  if (event->kind == TD_EVENT_CELL_STARTED) cell->journal_bytes = 0;
+  cell->journal_bytes += event->length;
+  if (event->pixels) cell->journal_bytes += (size_t)event->width * (size_t)event->height * 3;
+  bool new = cell->output_count > cell->journal_outputs; // of a curve the first points alone: the cell shows its name
+  cell->journal_outputs = cell->output_count;
   if (event->kind == TD_EVENT_METRIC) return new;
-  return j->run_bytes <= RUN_BYTES || event->kind == TD_EVENT_CELL_FINISHED || event->kind == TD_EVENT_ERROR;
+  return cell->journal_bytes <= RUN_BYTES || event->kind == TD_EVENT_CELL_FINISHED || event->kind == TD_EVENT_ERROR;
 }
 
 void td_journal_event(td_journal *j, const td_notebook *n, int index, const td_event *event) {
   if (!j || index < 0 || j->broken) return;
-  const td_notebook_cell *cell = n->cells[index];
-  if (event->kind == TD_EVENT_CELL_STARTED) add_changes(j, n); // what runs is there before it runs
-  if (is_kept(j, cell, event)) td_journal_add_event(&j->pending, cell, event);
-  bool finished = event->kind == TD_EVENT_CELL_FINISHED;
-  if (finished && j->run_bytes > RUN_BYTES) td_journal_add_outputs(&j->pending, cell);
-  if (finished || event->kind == TD_EVENT_CELL_STARTED || j->pending.length >= PENDING_BYTES)
-    write_pending(j, finished);
+  td_notebook_cell *cell = n->cells[index];
+  bool started = event->kind == TD_EVENT_CELL_STARTED, finished = event->kind == TD_EVENT_CELL_FINISHED;
+  if (started) add_changes(j, n); // what runs is there before it runs
+  if (is_kept(cell, event)) td_journal_add_event(&j->pending, cell, event);
+  if (finished && cell->journal_bytes > RUN_BYTES) td_journal_add_outputs(&j->pending, cell);
+  if (finished || started || j->pending.length >= PENDING_BYTES) write_pending(j, finished);
 }
 
 static bool has_running(const td_notebook *n) {

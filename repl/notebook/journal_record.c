@@ -287,6 +287,7 @@ static bool read_outputs(const fields *f, const uint8_t *bytes, size_t length, t
   cell->number = small(f, 3);
   cell->status = status >= 0 && status <= TD_CELL_INTERRUPTED ? (enum td_cell_status)status : TD_CELL_IDLE;
   cell->seconds = number(f, 5);
+  cell->waiting = td_notebook_is_running(cell) ? cell->number : 0;
   td_wire_reader r = {bytes, bytes + length, false};
   for (td_wire_field field; td_wire_next(&r, &field);)
     if (field.number == 6 && field.kind == TD_WIRE_BYTES && !read_output(&field, cell)) return false;
@@ -332,12 +333,12 @@ static bool read_event(const fields *f, td_notebook *n) {
     e.height = small(f, 15);
   }
   if (e.kind == TD_EVENT_CELL_STARTED) {
-    cell->number = e.cell;
+    cell->waiting = e.cell;
     cell->status = TD_CELL_QUEUED;
     if (e.cell > n->last_number) n->last_number = e.cell;
   }
   if (e.status > TD_RUN_EXIT) e.status = TD_RUN_FAILED;
-  if (!failed && e.cell == cell->number) td_notebook_event(n, &e);
+  if (!failed && e.cell && e.cell == cell->waiting) td_notebook_event(n, &e);
   td_memory_free(text);
   td_memory_free(detail);
   td_memory_free(name);
@@ -364,6 +365,7 @@ static void end_runs(td_notebook *n) { // nothing of it runs any more, or ran in
     if (cell->status == TD_CELL_QUEUED) cell->status = TD_CELL_IDLE;
     if (td_notebook_is_running(cell)) cell->status = TD_CELL_INTERRUPTED;
     cell->ran_at = cell->changed_at = 0;
+    cell->waiting = 0;
   }
 }
 

@@ -132,7 +132,7 @@ int td_notebook_find_number(const td_notebook *n, int number) {
   int found = -1;
   for (int i = 0; i < n->count && number > 0; i++) { // a file's cell may have the number of another one's run
     const td_notebook_cell *cell = n->cells[i];
-    if (cell->number == number && (cell->ran_at || td_notebook_is_running(cell))) return i;
+    if (cell->waiting == number || (cell->number == number && cell->ran_at)) return i;
     if (cell->number == number) found = i;
   }
   return found;

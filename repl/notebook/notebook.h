@@ -56,13 +56,16 @@ typedef struct td_notebook_cell {
   td_cell_output *outputs;            // owned
   int output_count, output_capacity;
   int number;                    // of its run, as in "[3]"; 0: never run
-  enum td_cell_status status;
+  int waiting;                   // the number of the run that it waits for, or that runs; 0: none
+  enum td_cell_status status, before; // before: it waited
   double seconds;                // of its last run
   uint64_t revision;             // of the notebook when something of this cell changed last, the face's scroll left aside
   uint64_t content_at;           // what a file holds of it changed last; 0: not since it was read
   uint64_t changed_at, ran_at;   // text or kind changed last; its last run began (0: not in this session)
   uint64_t outputs_at;           // outputs changed last by something else than a run: cleared, brought back
   uint64_t ran_text;             // hash of the text that ran then (td_notebook_hash)
+  size_t journal_bytes;          // the journal's: of its run's events
+  int journal_outputs;           // the same: outputs that it knows
   struct td_cell_names *names;   // owned; of the text at names_at (cell_names.h); NULL: not known yet
   uint64_t names_at;
   char *divider, *tail;          // owned: the line above it and the line ends under it, as in its deck; NULL: as usual
@@ -121,11 +124,11 @@ int td_notebook_redo(td_notebook *notebook);
 
 // ---- runs: no steps of undo ----
 
-// The cell waits for its run; the number for td_run_options.cell, 0: no such cell or markdown.
+// The cell waits for its run; the number for td_run_options.cell. 0: no such cell, markdown, or it waits or runs already.
 int td_notebook_queue(td_notebook *notebook, int index);
-void td_notebook_set_status(td_notebook *notebook, int index, enum td_cell_status status); // paused; idle: left the queue
-// Takes an event of a run into its cell, which may be a deleted one that undo can bring back. The index of the cell;
-// -1: no cell of the notebook ran. Nothing that fills memory: a long stream keeps its head and its tail.
+void td_notebook_set_status(td_notebook *notebook, int index, enum td_cell_status status); // by no event
+// Takes an event into the cell whose run it belongs to, by its number; that may be a deleted one that undo can bring back.
+// The index of the cell; -1: none. Nothing fills memory: a long stream keeps its head and its tail.
 int td_notebook_event(td_notebook *notebook, const td_event *event);
 
 // ---- order ----
@@ -151,7 +154,7 @@ void td_notebook_cell_free(td_notebook_cell *cell);
 bool td_notebook_reserve(td_notebook *notebook, int count);                // room for so many cells
 void td_notebook_put(td_notebook *notebook, int index, td_notebook_cell *cell); // there is room
 td_notebook_cell *td_notebook_take(td_notebook *notebook, int index);
-// The cell that is queued with this number, or runs; it may be a deleted one. NULL: none.
+// The cell that waits with this number, or runs with it; it may be a deleted one. NULL: none.
 td_notebook_cell *td_notebook_waiting(const td_notebook *notebook, int number);
 void td_notebook_forget_changes(td_notebook *notebook, int from);          // from there on: no undo, no redo
 #endif

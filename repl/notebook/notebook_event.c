@@ -137,21 +137,30 @@ static void add_notice(td_notebook_cell *cell, const td_event *event) { // of wa
 int td_notebook_queue(td_notebook *n, int index) {
   if (index < 0 || index >= n->count || n->cells[index]->markdown) return 0;
   td_notebook_cell *cell = n->cells[index];
-  cell->number = ++n->last_number;
+  if (td_notebook_is_running(cell)) return 0;
+  cell->waiting = ++n->last_number;
+  cell->before = cell->status;
   cell->status = TD_CELL_QUEUED;
-  td_notebook_touch_content(n, cell);
-  return cell->number;
+  td_notebook_touch(n, cell);
+  return cell->waiting;
+}
+
+static void set_status(td_notebook *n, td_notebook_cell *cell, enum td_cell_status status) {
+  if (cell->status == status) return;
+  cell->status = status;
+  td_notebook_touch(n, cell);
 }
 
 void td_notebook_set_status(td_notebook *n, int index, enum td_cell_status status) {
-  if (index < 0 || index >= n->count || n->cells[index]->status == status) return;
-  n->cells[index]->status = status;
-  td_notebook_touch(n, n->cells[index]);
+  if (index < 0 || index >= n->count) return;
+  set_status(n, n->cells[index], status);
+  if (!td_notebook_is_running(n->cells[index])) n->cells[index]->waiting = 0;
 }
 
 static void start(td_notebook *n, td_notebook_cell *cell, const td_event *event) {
   td_cell_drop_outputs(cell);
   td_notebook_touch_content(n, cell);
+  cell->number = cell->waiting;
   cell->status = TD_CELL_RUNNING;
   cell->ran_at = n->revision;
   cell->ran_text = td_notebook_hash(event->text, event->length);
@@ -166,15 +175,17 @@ static void finish(td_notebook_cell *cell, const td_event *event) {
                                              [TD_RUN_EXIT] = TD_CELL_DONE};
   cell->status = ends[event->status];
   cell->seconds = event->seconds;
+  cell->waiting = 0;
 }
 
-static bool take(td_notebook *n, td_notebook_cell *cell, const td_event *event) { // false: nothing of the cell changed
+static void drop(td_notebook *n, td_notebook_cell *cell) { // it won't run: as it was before
+  cell->status = cell->before;
+  cell->waiting = 0;
+  td_notebook_touch(n, cell);
+}
+
+static bool take(td_notebook_cell *cell, const td_event *event) { // false: nothing of the cell changed
   switch (event->kind) {
-  case TD_EVENT_CELL_STARTED: start(n, cell, event); return true;
-  case TD_EVENT_CELL_FINISHED: finish(cell, event); return true;
-  case TD_EVENT_CELL_DROPPED: cell->status = TD_CELL_IDLE; return true;
-  case TD_EVENT_PAUSED: cell->status = TD_CELL_PAUSED; return true;
-  case TD_EVENT_RESUMED: cell->status = TD_CELL_RUNNING; return true;
   case TD_EVENT_OUTPUT: add_stream(cell, event->stream, event->text, event->length); return true;
   case TD_EVENT_VALUE: add_value(cell, event); return true;
   case TD_EVENT_METRIC: add_curve(cell, event); return true;
@@ -190,6 +201,17 @@ static bool take(td_notebook *n, td_notebook_cell *cell, const td_event *event) 
 int td_notebook_event(td_notebook *n, const td_event *event) {
   td_notebook_cell *cell = td_notebook_waiting(n, event->cell);
   if (!cell) return -1;
-  if (take(n, cell, event)) td_notebook_touch_content(n, cell);
+  switch (event->kind) {
+  case TD_EVENT_CELL_STARTED: start(n, cell, event); break;
+  case TD_EVENT_CELL_DROPPED: drop(n, cell); break;
+  case TD_EVENT_PAUSED: set_status(n, cell, TD_CELL_PAUSED); break;
+  case TD_EVENT_RESUMED: set_status(n, cell, TD_CELL_RUNNING); break;
+  case TD_EVENT_CELL_FINISHED:
+    finish(cell, event);
+    td_notebook_touch_content(n, cell);
+    break;
+  default:
+    if (take(cell, event)) td_notebook_touch_content(n, cell);
+  }
   return td_notebook_find(n, cell->id);
 }

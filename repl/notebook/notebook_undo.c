@@ -68,11 +68,12 @@ static td_change *add_change(td_notebook *n, td_change change) { // there is roo
 }
 
 td_notebook_cell *td_notebook_waiting(const td_notebook *n, int number) {
+  if (number <= 0) return NULL;
   for (int i = 0; i < n->count; i++)
-    if (n->cells[i]->number == number && td_notebook_is_running(n->cells[i])) return n->cells[i];
+    if (n->cells[i]->waiting == number) return n->cells[i];
   for (int i = 0; i < n->change_count; i++) {
     td_notebook_cell *cell = n->changes[i].cell;
-    if (cell && cell->number == number && td_notebook_is_running(cell)) return cell;
+    if (cell && cell->waiting == number) return cell;
   }
   return NULL;
 }

@@ -223,6 +223,31 @@ START_TEST(events_to_outputs) {
 }
 END_TEST
 
+START_TEST(pauses) { // and cells that run in one, or not at all
+  add("loop()"), add("x"), add("y");
+  int loop = td_notebook_queue(notebook, 0), aside = td_notebook_queue(notebook, 1), later = td_notebook_queue(notebook, 2);
+  ck_assert_int_eq(td_notebook_queue(notebook, 0), 0);
+  td_notebook_cell **cells = notebook->cells;
+  event((td_event){.kind = TD_EVENT_CELL_STARTED, .cell = loop, .text = "loop()", .length = 6});
+  event((td_event){.kind = TD_EVENT_OUTPUT, .cell = loop, .stream = 1, .text = "1\n", .length = 2});
+  event((td_event){.kind = TD_EVENT_PAUSED, .cell = loop, .text = "step 3"});
+  ck_assert_int_eq(cells[0]->status, TD_CELL_PAUSED);
+  event((td_event){.kind = TD_EVENT_CELL_STARTED, .cell = aside, .text = "x", .length = 1, .level = 1});
+  event((td_event){.kind = TD_EVENT_VALUE, .cell = aside, .text = "7", .length = 1});
+  ck_assert(cells[1]->status == TD_CELL_RUNNING && cells[0]->status == TD_CELL_PAUSED);
+  event((td_event){.kind = TD_EVENT_CELL_FINISHED, .cell = aside, .status = TD_RUN_DONE, .level = 1});
+  event((td_event){.kind = TD_EVENT_RESUMED, .cell = loop, .text = "step 3"});
+  event((td_event){.kind = TD_EVENT_OUTPUT, .cell = loop, .stream = 1, .text = "2\n", .length = 2});
+  event((td_event){.kind = TD_EVENT_CELL_DROPPED, .cell = later});
+  ck_assert(cells[2]->status == TD_CELL_IDLE && !cells[2]->number);
+  event((td_event){.kind = TD_EVENT_CELL_FINISHED, .cell = loop, .status = TD_RUN_INTERRUPTED});
+  ck_assert(cells[0]->status == TD_CELL_INTERRUPTED && cells[1]->status == TD_CELL_DONE);
+  ck_assert_str_eq(cells[0]->outputs[0].text.data, "1\n2\n");
+  ck_assert_str_eq(cells[1]->outputs[0].text.data, "7");
+  is("loop()!1|x!1|y");
+}
+END_TEST
+
 START_TEST(deleted_while_running) { // its outputs are there when the deletion is undone
   add("a"), add("b");
   int number = td_notebook_queue(notebook, 0);
@@ -429,7 +454,7 @@ int main(void) {
   const struct { const char *name; const TTest *test; int count; } cases[] = {
       {"operations", operations, 1}, {"refusals", refusals, 1}, {"typing", typing, 1}, {"undo", undo_of_anything, 1},
       {"steps", many_steps, 1}, {"memory", memory_runs_out, 1}, {"events", events_to_outputs, 1},
-      {"deleted", deleted_while_running, 1}, {"streams", long_streams, 1}, {"outputs", many_outputs, 1},
+      {"deleted", deleted_while_running, 1}, {"pauses", pauses, 1}, {"streams", long_streams, 1}, {"outputs", many_outputs, 1},
       {"names", names_of_texts, sizeof names / sizeof *names}, {"stale", stale_cells, 1}, {"changes", stale_by_changes, 1},
       {"below", stale_from_below, 1}, {"order", order_of_runs, 1}, {"many", stale_with_many_cells, 1},
       {"visible", visible_text, 1}};
