@@ -14,14 +14,17 @@ static td_axis widened(double low, double high, double room) {
 
 static td_axis cover_logarithms(double low, double high, double margin) {
   if (!(low > 0 && low <= high)) return (td_axis){1, 10, true};
-  double factor = low < high ? pow(high / low, margin) : 1.25;
-  if (!isfinite(factor)) factor = 1;
+  low = fmax(low, least_positive);
+  high = fmin(fmax(high, low), greatest);
+  double factor = low < high ? exp((log(high) - log(low)) * margin) : 1.25;
   return (td_axis){fmax(low / factor, least_positive), fmin(high * factor, greatest), true};
 }
 
 td_axis td_axis_cover(double low, double high, bool logarithmic, double margin) {
   if (logarithmic) return cover_logarithms(low, high, margin);
   if (!(low <= high)) return (td_axis){.low = 0, .high = 1};
+  low = fmax(low, -greatest);
+  high = fmin(high, greatest);
   double half = high / 2 - low / 2;
   bool flat = half <= fmax(fabs(low), fabs(high)) * 1e-14; // rounding is no span
   double room = flat ? low != 0 ? fabs(low) * 0.1 : 1 : half * 2 * margin;
@@ -31,13 +34,13 @@ td_axis td_axis_cover(double low, double high, bool logarithmic, double margin) 
 }
 
 double td_axis_place(const td_axis *a, double value) {
-  if (a->logarithmic) return value > 0 ? log(value / a->low) / log(a->high / a->low) : (double)-INFINITY;
+  if (a->logarithmic) return value > 0 ? (log(value) - log(a->low)) / (log(a->high) - log(a->low)) : (double)-INFINITY;
   if (isinf(a->high - a->low)) return (value / 2 - a->low / 2) / (a->high / 2 - a->low / 2);
   return (value - a->low) / (a->high - a->low);
 }
 
 double td_axis_value(const td_axis *a, double place) {
-  if (a->logarithmic) return a->low * pow(a->high / a->low, place);
+  if (a->logarithmic) return exp(log(a->low) * (1 - place) + log(a->high) * place);
   return a->low * (1 - place) + a->high * place;
 }
 
@@ -69,7 +72,10 @@ void td_tick_print(char label[TD_TICK_LABEL], double value, double step) {
 
 // Steps and counts: 12000 as 12k where all are whole thousands.
 static void print_whole(char label[TD_TICK_LABEL], double value, double step) {
-  static const struct { double unit; const char *letter; } units[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+  static const struct {
+    double unit;
+    const char *letter;
+  } units[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
   for (int i = 0; i < 4; i++)
     if (step >= units[i].unit && value != 0) {
       snprintf(label, TD_TICK_LABEL, "%.0f%s", value / units[i].unit, units[i].letter);
@@ -109,7 +115,7 @@ static bool add_tick(const td_axis *a, td_tick *ticks, int *count, double value,
 static int ticks_by_steps(const td_axis *a, int most, bool whole, td_tick *ticks) {
   int count = 0;
   double step = first_step(a->high / 2 - a->low / 2, most, whole), finer = step;
-  while (count_ticks(a, step) > most && step < greatest / 10) {
+  while (count_ticks(a, step) > most && step < greatest / 2) {
     finer = step;
     step = next_step(step);
   }

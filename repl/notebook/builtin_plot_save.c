@@ -50,7 +50,8 @@ static bool side_argument(td_interpreter *I, td_value v, const char *name, int *
   int64_t number = td_to_int(I, v, &ok);
   if (ok && number >= LEAST && number <= MOST) return *side = (int)number, true;
   td_clear_raised(I);
-  td_raise(I, ok ? TD_CLASS_VALUE_ERROR : TD_CLASS_TYPE_ERROR, "%s: %s must be an int from %d to %d", who, name, LEAST, MOST);
+  td_raise(I, ok ? TD_CLASS_VALUE_ERROR : TD_CLASS_TYPE_ERROR, "%s: %s must be an int from %d to %d", who, name, LEAST,
+           MOST);
   return false;
 }
 
@@ -59,8 +60,8 @@ static bool number_argument(td_interpreter *I, td_value v, const char *name, dou
   *number = td_to_double(I, v, &ok);
   if (ok && *number >= low && *number < below) return true;
   td_clear_raised(I);
-  td_raise(I, ok ? TD_CLASS_VALUE_ERROR : TD_CLASS_TYPE_ERROR, "%s: %s must be a number from %g to below %g", who, name, low,
-           below);
+  td_raise(I, ok ? TD_CLASS_VALUE_ERROR : TD_CLASS_TYPE_ERROR, "%s: %s must be a number from %g to below %g", who, name,
+           low, below);
   return false;
 }
 
@@ -74,9 +75,10 @@ static bool limits_argument(td_interpreter *I, td_value v, const char *name, dou
   }
   if (ok && !(limits[0] >= limits[1])) return true;
   td_clear_raised(I);
-  td_raise(I, ok ? TD_CLASS_VALUE_ERROR : TD_CLASS_TYPE_ERROR,
-           "%s: %s must be a tuple (low, high) of numbers, the lower one first; None for an end that follows the curves", who,
-           name);
+  td_raise(
+      I, ok ? TD_CLASS_VALUE_ERROR : TD_CLASS_TYPE_ERROR,
+      "%s: %s must be a tuple (low, high) of numbers, the lower one first; None for an end that follows the curves",
+      who, name);
   return false;
 }
 
@@ -102,7 +104,8 @@ static bool range_arguments(td_interpreter *I, td_value xlim, td_value ylim, td_
 static bool theme_argument(td_interpreter *I, td_value v, const td_picture_theme **theme) {
   if (!td_str_argument(I, v, who, "theme")) return false;
   *theme = td_picture_theme_find(td_as_str(v)->data);
-  if (!*theme) td_raise(I, TD_CLASS_VALUE_ERROR, "%s: theme must be \"light\" or \"dark\", not \"%s\"", who, td_as_str(v)->data);
+  if (!*theme)
+    td_raise(I, TD_CLASS_VALUE_ERROR, "%s: theme must be \"light\" or \"dark\", not \"%s\"", who, td_as_str(v)->data);
   return *theme;
 }
 
@@ -112,10 +115,12 @@ enum { PATH, WIDTH, HEIGHT, SCALE, THEME, LOG, SMOOTH, TITLE, RUNS, XLIM, YLIM, 
 static bool option_arguments(td_interpreter *I, const td_value *a, td_picture_options *o) {
   bool ok = side_argument(I, a[WIDTH], "width", &o->width) && side_argument(I, a[HEIGHT], "height", &o->height) &&
             number_argument(I, a[SCALE], "scale", 0.5, 8, &o->scale) && theme_argument(I, a[THEME], &o->theme) &&
-            number_argument(I, a[SMOOTH], "smooth", 0, 1, &o->smoothing) && range_arguments(I, a[XLIM], a[YLIM], &o->range);
+            number_argument(I, a[SMOOTH], "smooth", 0, 1, &o->smoothing) &&
+            range_arguments(I, a[XLIM], a[YLIM], &o->range);
   if (!ok) return false;
   if (o->width * o->scale > TD_RASTER_SIDE_MAX || o->height * o->scale > TD_RASTER_SIDE_MAX) {
-    td_raise(I, TD_CLASS_VALUE_ERROR, "%s: a picture's sides are up to %d pixels, also after scale", who, TD_RASTER_SIDE_MAX);
+    td_raise(I, TD_CLASS_VALUE_ERROR, "%s: a picture's sides are up to %d pixels, also after scale", who,
+             TD_RASTER_SIDE_MAX);
     return false;
   }
   int logarithmic = td_truth(I, a[LOG]);
@@ -131,15 +136,26 @@ static bool choose_name(td_interpreter *I, td_curve_choice *c, td_value name) {
   return false;
 }
 
+static td_value folders_of(td_interpreter *I, td_value runs) { // a list; new reference; NIL: exception
+  if (!td_is(runs, &td_str_type) && !td_is(runs, &td_list_type) && !td_is(runs, &td_tuple_type))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "%s: runs must be a folder or a list of folders, not %s", who,
+                    td_type_name(I, runs));
+  if (!td_is(runs, &td_str_type)) return td_list_from(I, runs);
+  td_list *one = td_list_new(I, 1);
+  if (one) td_list_append(I, one, runs);
+  return td_from(one);
+}
+
 static bool choose_in_runs(td_interpreter *I, td_curve_choice *c, const td_tuple *names, td_value runs) {
-  bool one = td_is(runs, &td_str_type);
-  td_value list = one ? td_from(td_list_new(I, 1)) : td_list_from(I, runs);
-  td_list *folders = td_is_nil(list) ? NULL : td_as_list(list);
-  bool ok = folders && (!one || td_list_append(I, folders, runs));
-  if (ok && !names->count) ok = (td_raise(I, TD_CLASS_VALUE_ERROR, "%s: which scalars of the runs? give their names", who), false);
+  if (!names->count) td_raise(I, TD_CLASS_VALUE_ERROR, "%s: which scalars of the runs? give their names", who);
+  td_value list = names->count ? folders_of(I, runs) : TD_NIL;
+  if (td_is_nil(list)) return false;
+  const td_list *folders = td_as_list(list);
+  bool ok = true;
   for (int64_t i = 0; ok && i < folders->count; i++)
     for (int64_t k = 0; ok && k < names->count; k++)
-      ok = td_str_argument(I, folders->items[i], who, "a run") && td_str_argument(I, names->items[k], who, "a curve's name") &&
+      ok = td_str_argument(I, folders->items[i], who, "a run") &&
+           td_str_argument(I, names->items[k], who, "a curve's name") &&
            td_curve_choose_run(I, c, td_as_str(folders->items[i])->data, td_as_str(names->items[k])->data);
   td_unref(list);
   return ok;
@@ -149,9 +165,11 @@ static bool choose(td_interpreter *I, td_curve_choice *c, const td_tuple *names,
   bool ok = true;
   if (!td_is_none(runs)) return choose_in_runs(I, c, names, runs);
   for (int64_t i = 0; ok && i < names->count; i++) ok = choose_name(I, c, names->items[i]);
-  for (int i = 0; ok && !names->count && i < td_curve_count(I); i++) ok = td_curve_choose(I, c, td_curve_at(I, i)->name);
+  for (int i = 0; ok && !names->count && i < td_curve_count(I); i++)
+    ok = td_curve_choose(I, c, td_curve_at(I, i)->name);
   if (!ok || c->count) return ok;
-  td_raise(I, TD_CLASS_VALUE_ERROR, "%s: there is no curve yet: plot(\"loss\", value) adds a point to one, and fit does", who);
+  td_raise(I, TD_CLASS_VALUE_ERROR,
+           "%s: there is no curve yet: plot(\"loss\", value) adds a point to one, and fit does", who);
   return false;
 }
 
@@ -174,11 +192,15 @@ const td_method td_plot_save_builtins[] = {
      "(path, *names, width=800, height=500, scale=1, theme='light', log=False, smooth=0.0, title=None, runs=None, "
      "xlim=None, ylim=None)",
      builtin_plot_save,
-     "Saves curves as a PNG picture: names given to plot(), or FOLDER:SCALAR of event files; without one, all of plot's.\n\n"
-     "scale=2 gives the same picture in twice the pixels; theme is \"light\" or \"dark\". log=True: a logarithmic axis. "
+     "Saves curves as a PNG picture: names given to plot(), or FOLDER:SCALAR of event files; without one, all of "
+     "plot's.\n\n"
+     "scale=2 gives the same picture in twice the pixels; theme is \"light\" or \"dark\". log=True: a logarithmic "
+     "axis. "
      "smooth, from 0 to below 1, draws the running mean (its start corrected, as in TensorBoard) over the pale points. "
-     "runs, one folder or several: the names are scalars of each. xlim and ylim, (low, high), cut steps and values; None "
-     "is an end that follows the curves. val_loss has the colour of loss, dashed. A NaN is a gap with a cross at the foot, "
+     "runs, one folder or several: the names are scalars of each. xlim and ylim, (low, high), cut steps and values; "
+     "None "
+     "is an end that follows the curves. val_loss has the colour of loss, dashed. A NaN is a gap with a cross at the "
+     "foot, "
      "an infinity a triangle at the edge, points outside of ylim an arrow there; their counts stand below.\n"
      ">>> plot_save(\"curve.png\", \"loss\", \"val_loss\", smooth=0.6)"},
     {NULL, NULL, NULL, NULL}};

@@ -21,11 +21,11 @@ static const char who[] = "show";
 
 typedef struct request {
   td_value x;
-  const char *title, *path;       // NULL: none
+  const char *title, *path; // NULL: none
   enum td_show_kind kind;
-  const td_colour_map *map;       // NULL: as it fits
-  double low, high;               // NaN: as they are
-  int64_t columns;                // 0: as it fits
+  const td_colour_map *map; // NULL: as it fits
+  double low, high; // NaN: as they are
+  int64_t columns; // 0: as it fits
   bool ascii;
 } request;
 
@@ -47,7 +47,8 @@ static bool kind_argument(td_interpreter *I, td_value v, enum td_show_kind *kind
   if (!name) return true;
   for (int i = 1; i < TD_SHOW_KINDS; i++)
     if (!strcmp(name, names[i])) return *kind = (enum td_show_kind)i, true;
-  td_raise(I, TD_CLASS_VALUE_ERROR, "show: kind must be \"image\", \"heat\", \"grid\", \"hist\" or \"line\", not \"%s\"", name);
+  td_raise(I, TD_CLASS_VALUE_ERROR,
+           "show: kind must be \"image\", \"heat\", \"grid\", \"hist\" or \"line\", not \"%s\"", name);
   return false;
 }
 
@@ -57,7 +58,8 @@ static bool map_argument(td_interpreter *I, td_value v, const td_colour_map **ma
   if (!text_argument(I, v, "cmap", &name)) return false;
   if (!name) return true;
   *map = td_colour_map_find(name);
-  if (!*map) td_raise(I, TD_CLASS_VALUE_ERROR, "show: there is no colour map \"%s\"; there are %s", name, td_colour_map_names());
+  if (!*map)
+    td_raise(I, TD_CLASS_VALUE_ERROR, "show: there is no colour map \"%s\"; there are %s", name, td_colour_map_names());
   return *map;
 }
 
@@ -89,7 +91,8 @@ static bool arguments_of(td_interpreter *I, const td_value *a, request *r) {
   bool ok = ascii >= 0 && text_argument(I, a[TITLE], "title", &r->title) && kind_argument(I, a[KIND], &r->kind) &&
             map_argument(I, a[CMAP], &r->map) && limit_argument(I, a[VMIN], "vmin", &r->low) &&
             limit_argument(I, a[VMAX], "vmax", &r->high) && columns_argument(I, a[COLUMNS], &r->columns);
-  if (ok && r->low > r->high) ok = (td_raise(I, TD_CLASS_VALUE_ERROR, "show: vmin %g is above vmax %g", r->low, r->high), false);
+  if (ok && r->low > r->high)
+    ok = (td_raise(I, TD_CLASS_VALUE_ERROR, "show: vmin %g is above vmax %g", r->low, r->high), false);
   r->path = ok && !td_is_none(a[SAVE]) ? td_path_argument(I, a[SAVE], who) : NULL;
   return ok && (r->path || td_is_none(a[SAVE]));
 }
@@ -103,7 +106,8 @@ static td_tensor *load(td_interpreter *I, td_value path) {
   return t;
 }
 
-static td_tensor *without_alpha(td_interpreter *I, td_tensor *t) { // [H, W, 2], grey and alpha, has no other meaning here
+static td_tensor *without_alpha(td_interpreter *I,
+                                td_tensor *t) { // [H, W, 2], grey and alpha, has no other meaning here
   if (!t || t->rank != 3 || t->shape[2] != 2) return t;
   td_tensor *grey = td_tensor_view(I->context, t, 2, t->shape, t->strides, 0);
   if (!grey) td_raise_engine(I);
@@ -119,9 +123,9 @@ static td_value kernel_of(td_interpreter *I, td_value v) { // new reference; NIL
   if (name) td_unref(td_from(name));
   if (!td_is_nil(kernel) && td_is_tensor_like(kernel)) return kernel;
   td_unref(kernel);
-  if (td_is_nil(I->raised))
-    td_raise(I, TD_CLASS_TYPE_ERROR, "show: %s has no kernel to show", td_type_name(I, v));
-  if (!td_is_nil(I->raised)) td_raise_hint(I, "show takes a tensor, a list of tensors, a layer that is built, or the name of a PNG file");
+  if (td_is_nil(I->raised)) td_raise(I, TD_CLASS_TYPE_ERROR, "show: %s has no kernel to show", td_type_name(I, v));
+  if (!td_is_nil(I->raised))
+    td_raise_hint(I, "show takes a tensor, a list of tensors, a layer that is built, or the name of a PNG file");
   return TD_NIL;
 }
 
@@ -149,10 +153,16 @@ static const td_value *items_of(td_value v, int64_t *count) { // of a list or tu
   return *count ? items : NULL;
 }
 
+// Rank 3 is no image in colours where columns of a grid are asked for, or where it is a layer's kernel.
+static bool add_one(td_interpreter *I, const request *r, td_value v, td_tensor *t, td_tiles *tiles) {
+  bool grid = r->kind == TD_SHOW_AUTO && t->rank == 3 && (r->columns || td_is(v, &td_instance_type));
+  return td_show_add(I, tiles, t, grid ? TD_SHOW_GRID : r->kind);
+}
+
 static bool add_items(td_interpreter *I, const request *r, const td_value *items, int64_t count, td_tiles *tiles) {
   for (int64_t i = 0; i < count; i++) {
     td_tensor *t = tensor_of(I, items[i]);
-    bool ok = t && td_show_add(I, tiles, t, r->kind);
+    bool ok = t && add_one(I, r, items[i], t, tiles);
     td_tensor_unref(t);
     if (!ok) return false;
   }
@@ -162,8 +172,8 @@ static bool add_items(td_interpreter *I, const request *r, const td_value *items
 // ---- colours ----
 
 typedef struct look { // how the tiles are seen
-  bool image;         // as pictures of something; else as numbers
-  bool colour;        // some have channels
+  bool image; // as pictures of something; else as numbers
+  bool colour; // some have channels
   td_tone tone;
   td_extent extent;
 } look;
@@ -201,6 +211,18 @@ static void add_odd(td_text *text, const td_extent *e) {
   if (e->falls) td_text_print(text, ", %lld -inf", (long long)e->falls);
 }
 
+static void add_size(td_text *text, const td_tiles *tiles) {
+  const td_tile *tile = &tiles->at[0];
+  for (int64_t i = 1; i < tiles->count; i++) {
+    const td_tile *other = &tiles->at[i];
+    if (other->height == tile->height && other->width == tile->width && other->channels == tile->channels) continue;
+    td_text_add(text, "of different sizes");
+    return;
+  }
+  td_text_print(text, "%lldx%lld", (long long)tile->height, (long long)tile->width);
+  if (tile->channels > 1) td_text_print(text, "x%lld", (long long)tile->channels);
+}
+
 static void describe(const request *r, const td_tiles *tiles, const look *l, td_text *text) {
   const td_tile *tile = &tiles->at[0];
   const td_extent *e = &l->extent;
@@ -208,8 +230,7 @@ static void describe(const request *r, const td_tiles *tiles, const look *l, td_
   const char *word = l->image ? "image" : "heat map";
   if (tiles->total > 1) td_text_print(text, "%lld %ss ", (long long)tiles->total, word);
   else td_text_print(text, "%s ", word);
-  td_text_print(text, "%lldx%lld", (long long)tile->height, (long long)tile->width);
-  if (tile->channels > 1) td_text_print(text, "x%lld", (long long)tile->channels);
+  add_size(text, tiles);
   td_text_print(text, " %s", td_dtype_name(tile->tensor->dtype));
   if (e->finite) td_text_print(text, " [%.4g, %.4g] mean %.4g", e->low, e->high, e->mean);
   else td_text_add(text, ", no finite value");
@@ -251,8 +272,11 @@ static bool emit(td_interpreter *I, const td_text *line, const td_text *ascii, c
 static bool save_pixels(td_interpreter *I, const request *r, const td_tiles *tiles, const look *l) {
   td_pixels pixels;
   bool ok = td_tiles_draw(I, tiles, &l->tone, TD_RASTER_SIDE_MAX, &pixels);
-  if (ok && (l->image && !r->title)) ok = td_picture_save_pixels(I, who, r->path, pixels.rgb, pixels.width, pixels.height);
-  else if (ok) ok = td_show_save_map(I, r->path, r->title, &pixels, l->colour ? NULL : &l->tone, tiles->count == 1 ? &tiles->at[0] : NULL);
+  if (ok && (l->image && !r->title))
+    ok = td_picture_save_pixels(I, who, r->path, pixels.rgb, pixels.width, pixels.height);
+  else if (ok)
+    ok = td_show_save_map(I, r->path, r->title, &pixels, l->colour ? NULL : &l->tone,
+                          tiles->count == 1 ? &tiles->at[0] : NULL);
   td_pixels_clear(&pixels);
   return ok;
 }
@@ -282,7 +306,7 @@ static bool show_one(td_interpreter *I, const request *r, td_tiles *tiles) {
   if (!t) return false;
   bool ascii = r->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
   td_show_plot plot = {r->kind != TD_SHOW_LINE, r->title, r->path, r->low, r->high, ascii};
-  bool ok = is_plot(r, t) ? td_show_draw_plot(I, t, &plot) : td_show_add(I, tiles, t, r->kind) && show_tiles(I, r, tiles);
+  bool ok = is_plot(r, t) ? td_show_draw_plot(I, t, &plot) : add_one(I, r, r->x, t, tiles) && show_tiles(I, r, tiles);
   td_tensor_unref(t);
   return ok;
 }
@@ -303,13 +327,19 @@ static td_value builtin_show(td_interpreter *I, td_value self, td_value *argumen
 }
 
 const td_method td_show_builtins[] = {
-    {"show", "(x, title=None, save=None, kind=None, cmap=None, vmin=None, vmax=None, columns=None, ascii=False)", builtin_show,
+    {"show", "(x, title=None, save=None, kind=None, cmap=None, vmin=None, vmax=None, columns=None, ascii=False)",
+     builtin_show,
      "Shows a tensor as a picture; on a terminal in colour, in a pipe as a line about it.\n\n"
-     "[H, W]: a heat map, uint8 an image; [H, W, 3 or 4], [3, H, W]: an image; [N, H, W], [N, H, W, C], [N, C, H, W] and a "
-     "list of tensors: a grid, in so many columns; [N]: a histogram. A layer stands for its kernel, a text for a PNG file. "
-     "kind is \"image\", \"heat\", \"grid\", \"hist\" or \"line\" (a curve). Colours go from vmin to vmax by the map cmap: "
-     "viridis, magma, grey or coolwarm; without it coolwarm around 0 where there are both signs, grey for images, viridis "
-     "for heat maps. NaN is magenta, infinities are green. ascii=True adds the picture in characters. save writes a PNG: "
+     "[H, W]: a heat map, uint8 an image; [H, W, 3 or 4], [3, H, W]: an image; [N, H, W], [N, H, W, C], [N, C, H, W] "
+     "and a "
+     "list of tensors: a grid, in so many columns, as is all of rank 3 with columns or kind=\"grid\"; [N]: a "
+     "histogram. A layer stands for its kernel, a text for a PNG file. "
+     "kind is \"image\", \"heat\", \"grid\", \"hist\" or \"line\" (a curve). Colours go from vmin to vmax by the map "
+     "cmap: "
+     "viridis, magma, grey or coolwarm; without it coolwarm around 0 where there are both signs, grey for images, "
+     "viridis "
+     "for heat maps. NaN is magenta, infinities are green. ascii=True adds the picture in characters. save writes a "
+     "PNG: "
      "images pixel by pixel, the others (and all with a title) with axes and scale.\n"
      ">>> show(randn((28, 28)), kind=\"image\", ascii=True)"},
     {NULL, NULL, NULL, NULL}};

@@ -6,15 +6,15 @@
 #include <string.h>
 #include "engine/base/memory.h"
 
-enum { ACROSS = 2, DOWN = 4 };              // dots in a cell
-enum { MARK_DISTANCE = 6 };                 // columns between a curve's marks, at least
-enum { LABEL_COLUMNS = 9 };                 // of steps: so many ticks have room
+enum { ACROSS = 2, DOWN = 4 }; // dots in a cell
+enum { MARK_DISTANCE = 6 }; // columns between a curve's marks, at least
+enum { LABEL_COLUMNS = 9 }; // of steps: so many ticks have room
 static const char marks[] = "*xo+#@";
 
-typedef struct layers {  // of a cell
-  uint8_t faint, dots;   // points under a smoothed line; lines
-  uint8_t owner;         // the curve that was drawn last
-  char mark;             // a curve's, or what stands for values that are not there; 0: none
+typedef struct layers { // of a cell
+  uint8_t faint, dots; // points under a smoothed line; lines
+  uint8_t owner; // the curve that was drawn last
+  char mark; // a curve's, or what stands for values that are not there; 0: none
   uint8_t mark_colour;
 } layers;
 
@@ -24,8 +24,8 @@ typedef struct chart {
   td_chart_view view;
   td_series series[TD_CHART_CURVES];
   int count;
-  layers *area;          // view.columns * view.rows
-  bool *nans;            // view.columns
+  layers *area; // view.columns * view.rows
+  bool *nans; // view.columns
 } chart;
 
 static bool is_smoothed(const chart *c) { return c->options->smoothing > 0; }
@@ -34,7 +34,9 @@ static layers *layers_at(const chart *c, int column, int row) { return &c->area[
 
 // ---- glyphs ----
 
-typedef struct frame_glyphs { uint32_t vertical, tick, corner, horizontal, step, guide, above, below, cursor; } frame_glyphs;
+typedef struct frame_glyphs {
+  uint32_t vertical, tick, corner, horizontal, step, guide, above, below, cursor;
+} frame_glyphs;
 
 static const frame_glyphs *frame_of(enum td_chart_glyphs glyphs) {
   static const frame_glyphs ascii = {'|', '+', '+', '-', '+', '.', '\'', ',', '|'},
@@ -62,7 +64,9 @@ static void set_dot(chart *c, int x, int y, int curve, bool faint) {
   if (!faint || !cell->dots) cell->owner = (uint8_t)curve;
 }
 
-typedef struct segment { double x, y, to_x, to_y; } segment;
+typedef struct segment {
+  double x, y, to_x, to_y;
+} segment;
 
 static bool cut(double p, double q, double *from, double *to) { // Liang and Barsky's: one border
   if (p == 0) return q >= 0;
@@ -98,7 +102,9 @@ static void draw_segment(chart *c, segment s, int curve, bool faint) { // Bresen
 // ---- curves ----
 
 // What a column shows of its values: NaN where the axis has no place for them.
-typedef struct span { double low, high, mean; } span;
+typedef struct span {
+  double low, high, mean;
+} span;
 
 static span span_of(const chart *c, const td_series_column *column) {
   span s = {column->low, column->high, column->mean};
@@ -294,8 +300,7 @@ static void draw_step_axis(chart *c, const td_tick *ticks, int count) {
     free_from = start + length + 1;
   }
   for (int column = 0; column < c->view.columns; column++)
-    if (c->nans[column])
-      td_chart_cells_put(c->cells, c->view.left + column, row, '!', TD_CELL_MARK, TD_CELL_BOLD);
+    if (c->nans[column]) td_chart_cells_put(c->cells, c->view.left + column, row, '!', TD_CELL_MARK, TD_CELL_BOLD);
 }
 
 static void draw_cursor(chart *c) {
@@ -351,7 +356,8 @@ static bool gather(chart *c, const td_curve *const *curves) {
     ok = td_series_start(&c->series[i], curves[i], &c->view.steps, (int64_t)c->view.columns * ACROSS,
                          c->options->smoothing);
   if (!ok) return false;
-  c->view.values = td_series_values(c->series, c->count, &range, c->options->logarithmic, c->options->mean, 0, &no_values);
+  c->view.values =
+      td_series_values(c->series, c->count, &range, c->options->logarithmic, c->options->mean, 0, &no_values);
   c->view.empty = no_values;
   return true;
 }
@@ -380,7 +386,9 @@ static bool draw(chart *c, const td_curve *const *curves) {
   c->view.steps = td_series_steps(curves, c->count, &range, &no_points);
   if (!gather(c, curves)) return false;
   int most = 2 + c->view.rows / 5, count = td_axis_ticks(&c->view.values, most, false, values);
-  lay_columns(c, c->view.empty ? 0 : label_columns(values, count)); // labels depend on the values, which hardly depend on columns
+  lay_columns(c, c->view.empty
+                     ? 0
+                     : label_columns(values, count)); // labels depend on the values, which hardly depend on columns
   if (!gather(c, curves)) return false;
   size_t area = (size_t)c->view.columns * (size_t)c->view.rows;
   c->area = td_memory_new_zero(area * sizeof *c->area + (size_t)c->view.columns);

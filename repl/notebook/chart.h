@@ -31,8 +31,8 @@ typedef struct td_chart_view { // what was drawn, for a face that moves about in
   int64_t nan_step;              // the first NaN's; valid where nans > 0
 } td_chart_view;
 
-// Draws into all of cells, which start blank, whatever its size. count: 0 to TD_CHART_CURVES. view may be NULL. false: no
-// memory.
+// Draws into all of cells, which start blank, whatever its size. count: 0 to TD_CHART_CURVES. view may be NULL. false:
+// no memory.
 bool td_chart_draw(td_chart_cells *cells, const td_curve *const *curves, int count, const td_chart_options *options,
                    td_chart_view *view);
 int64_t td_chart_step_at(const td_chart_view *view, int column); // the step that a column of cells stands for
@@ -52,8 +52,8 @@ void td_chart_print(td_text *text, const td_curve *const *curves, int count, int
 
 // ---- small ones ----
 
-// A row of numbers, oldest first, as bars of eight heights, one a cell; ASCII has four. NaN and infinities have glyphs of
-// their own. The last columns numbers are shown where there are more; low == high: as the numbers need.
+// A row of numbers, oldest first, as bars of eight heights, one a cell; ASCII has four. NaN and infinities have glyphs
+// of their own. The last columns numbers are shown where there are more; low == high: as the numbers need.
 void td_sparkline(td_chart_cells *cells, int column, int row, int columns, const double *numbers, int64_t count,
                   enum td_chart_glyphs glyphs, uint8_t colour);
 

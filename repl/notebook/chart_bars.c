@@ -6,7 +6,9 @@
 
 // ---- sparkline ----
 
-typedef struct extremes { double low, high; } extremes;
+typedef struct extremes {
+  double low, high;
+} extremes;
 
 static extremes extremes_of(const double *numbers, int64_t count) {
   extremes e = {INFINITY, -INFINITY};
@@ -39,7 +41,10 @@ void td_sparkline(td_chart_cells *cells, int column, int row, int columns, const
   for (int64_t i = 0; i < count; i++) {
     double number = numbers[i];
     bool finite = isfinite(number);
-    uint32_t glyph = finite ? bar_glyph(glyphs, eighths_of(number, e)) : number != number ? '!' : number > 0 ? '^' : 'v';
+    uint32_t glyph = finite             ? bar_glyph(glyphs, eighths_of(number, e))
+                     : number != number ? '!'
+                     : number > 0       ? '^'
+                                        : 'v';
     td_chart_cells_put(cells, column + (int)i, row, glyph, finite ? colour : TD_CELL_MARK, finite ? 0 : TD_CELL_BOLD);
   }
 }
@@ -75,8 +80,10 @@ static int64_t most_of(const td_chart_histogram *h) {
 static void draw_odd(td_chart_cells *cells, const td_chart_histogram *h, int row) {
   char text[96] = "";
   size_t length = 0;
-  const struct { int64_t count; const char *format; } odd[] = {
-      {h->nans, "! %lld NaN"}, {h->rises, "^ %lld inf"}, {h->falls, "v %lld -inf"}};
+  const struct {
+    int64_t count;
+    const char *format;
+  } odd[] = {{h->nans, "! %lld NaN"}, {h->rises, "^ %lld inf"}, {h->falls, "v %lld -inf"}};
   for (int i = 0; i < 3; i++) {
     if (!odd[i].count) continue;
     if (length) length += (size_t)snprintf(text + length, sizeof text - length, "  ");
@@ -104,8 +111,8 @@ void td_histogram_cells(td_chart_cells *cells, const td_chart_histogram *h, enum
   int rows = framed ? cells->rows - 1 : cells->rows;
   if (framed && cells->columns >= length + 11) left = length + 1;
   for (int column = left; h->count && column < cells->columns; column++)
-    draw_bar(cells, column, rows, height_of(count_at(h, column - left, cells->columns - left), most, logarithmic), glyphs,
-             colour);
+    draw_bar(cells, column, rows, height_of(count_at(h, column - left, cells->columns - left), most, logarithmic),
+             glyphs, colour);
   if (left) td_chart_cells_text(cells, 0, 0, label, TD_CELL_PLAIN, 0);
   if (framed && h->low <= h->high) draw_edges(cells, h, left);
   if (h->nans || h->rises || h->falls) draw_odd(cells, h, 0);

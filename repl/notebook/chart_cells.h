@@ -14,8 +14,8 @@ enum td_chart_glyphs { // what a cell can show of its 2 by 4 dots: a coarser set
 };
 
 enum { TD_CELL_DIM = 1, TD_CELL_BOLD = 2, TD_CELL_REVERSE = 4 };
-enum { TD_CELL_PLAIN = 0, TD_CELL_CURVE = 1, TD_CELL_MARK = 15 }; // colours: the terminal's; the first curve's, the next
-                                                                  // one's behind it; NaN, infinities and clipped points
+// Colours: the terminal's; the first curve's, with the next one's behind it; of NaN, infinities and clipped points.
+enum { TD_CELL_PLAIN = 0, TD_CELL_CURVE = 1, TD_CELL_MARK = 15 };
 
 typedef struct td_chart_cell {
   uint32_t glyph;              // a character; 0: the right half of a wide one

@@ -32,7 +32,8 @@ void td_chart_legend(td_text *text, const td_curve *curve, const td_chart_option
   td_curve_point at;
   td_source_print(text, curve->name, strlen(curve->name));
   if (options->has_cursor) {
-    if (td_chart_value_at(curve, options->cursor, &at)) td_text_print(text, ": %.6g at %lld", at.value, (long long)at.step);
+    if (td_chart_value_at(curve, options->cursor, &at))
+      td_text_print(text, ": %.6g at %lld", at.value, (long long)at.step);
     else td_text_add(text, ": nothing yet");
     return;
   }

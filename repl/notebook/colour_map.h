@@ -1,5 +1,5 @@
-// Colour maps: numbers as colours, in steps that look even. Numbers that are not finite have colours that no map has, and
-// no picture of numbers uses for anything else.
+// Colour maps: numbers as colours, in steps that look even. Numbers that are not finite have colours that no map has,
+// and no picture of numbers uses for anything else.
 #ifndef TD_NOTEBOOK_COLOUR_MAP_H
 #define TD_NOTEBOOK_COLOUR_MAP_H
 #include <stdbool.h>

@@ -62,7 +62,9 @@ static bool has_room(td_interpreter *I, const td_curve_choice *c) {
 bool td_curve_choose_run(td_interpreter *I, td_curve_choice *c, const char *folder, const char *scalar) {
   td_text name = {0};
   td_text_print(&name, "%s:%s", folder, scalar);
-  td_curve *curve = !has_room(I, c) ? NULL : name.failed ? (td_raise_memory(I), NULL) : load_curve(I, c->who, folder, scalar, name.data);
+  td_curve *curve = !has_room(I, c) ? NULL
+                    : name.failed   ? (td_raise_memory(I), NULL)
+                                    : load_curve(I, c->who, folder, scalar, name.data);
   td_text_clear(&name);
   return add(c, curve, curve);
 }

@@ -11,7 +11,7 @@ enum { QUARTERS = 4, FEW_POINTS = 40 };
 
 typedef struct styled { // how a curve is drawn
   uint32_t rgb;
-  bool dashed;          // a validation curve whose training curve has the same colour
+  bool dashed; // a validation curve whose training curve has the same colour
 } styled;
 
 typedef struct picture {
@@ -23,7 +23,7 @@ typedef struct picture {
   bool empty, no_points;
   td_series series[TD_PICTURE_CURVES];
   styled styles[TD_PICTURE_CURVES];
-  td_point *points;     // scratch: 2 for each column, and 2
+  td_point *points; // scratch: 2 for each column, and 2
   int64_t nans, rises, falls, above, below, nan_step;
 } picture;
 
@@ -56,7 +56,8 @@ static void choose_styles(picture *p) {
   }
   for (int i = 0; i < p->count; i++)
     for (int train = 0; train < p->count; train++)
-      if (is_validation_of(p->curves[i]->name, p->curves[train]->name)) p->styles[i] = (styled){p->styles[train].rgb, true};
+      if (is_validation_of(p->curves[i]->name, p->curves[train]->name))
+        p->styles[i] = (styled){p->styles[train].rgb, true};
 }
 
 // ---- places ----
@@ -67,7 +68,9 @@ static double x_of_step(const picture *p, int64_t step) { return td_frame_x(&p->
 
 static double y_of(const picture *p, double value) { return td_frame_y(&p->frame, value); }
 
-static int64_t columns_of(const picture *p) { return (int64_t)(p->frame.area.right - p->frame.area.left - 1) * QUARTERS + 1; }
+static int64_t columns_of(const picture *p) {
+  return (int64_t)(p->frame.area.right - p->frame.area.left - 1) * QUARTERS + 1;
+}
 
 static bool has_place(const picture *p, double value) { return value > 0 || !p->options->logarithmic; }
 
@@ -142,7 +145,8 @@ static void fill_band(picture *p, const td_series *s) {
       back[-(ptrdiff_t)count - 1 + (ptrdiff_t)capacity] = (td_point){x_of(p, (double)i), y_of(p, low)};
       wide = wide || low < c->high;
       if (low < c->high) // a spike in a thin column shows too
-        td_raster_stroke(p->frame.raster, (td_point[]){p->points[count], {x_of(p, (double)i), y_of(p, low)}}, 2, p->scale);
+        td_raster_stroke(p->frame.raster, (td_point[]){p->points[count], {x_of(p, (double)i), y_of(p, low)}}, 2,
+                         p->scale);
       count++;
     }
     if (c && !c->odd) continue;
@@ -240,19 +244,31 @@ static void add_note(td_text *text, const char *format, long long count) {
   if (count) td_text_print(text, format, count);
 }
 
-static void draw_notes(picture *p) {
-  td_text text = {0};
+static void count_odd(picture *p) {
+  const td_axis *steps = &p->frame.x;
   for (int i = 0; i < p->count; i++)
     for (const td_curve_bin *bin = p->curves[i]->bins; bin < p->curves[i]->bins + p->curves[i]->bin_count; bin++)
-      if ((double)bin->first >= p->frame.x.low && (double)bin->first <= p->frame.x.high) count_bin(p, bin);
+      if ((double)bin->first >= steps->low && (double)bin->first <= steps->high) count_bin(p, bin);
+}
+
+// Below the frame: what has no place at the left; what the steps are at the right, where it has room.
+static void draw_foot(picture *p) {
+  td_picture_frame *f = &p->frame;
+  td_text text = {0};
+  double y = f->raster->height - 8 * p->scale, taken = f->area.left;
+  count_odd(p);
   if (p->nans) td_text_print(&text, "NaN at step %lld", (long long)p->nan_step);
   if (p->nans > 1) td_text_print(&text, " (%lld in all)", (long long)p->nans);
   add_note(&text, "%lld inf", p->rises);
   add_note(&text, p->options->logarithmic ? "%lld not above 0" : "%lld -inf", p->falls);
   add_note(&text, "%lld above", p->above);
   add_note(&text, "%lld below", p->below);
-  if (text.length && !text.failed)
-    td_frame_write(&p->frame, p->frame.area.left, p->frame.raster->height - 8 * p->scale, TD_ALIGN_LEFT, text.data, p->frame.theme->warning);
+  if (text.length && !text.failed) {
+    td_frame_write(f, f->area.left, y, TD_ALIGN_LEFT, text.data, f->theme->warning);
+    taken += td_text_width(text.data, &f->font) + 8 * p->scale;
+  }
+  if (f->area.right - td_text_width(p->options->steps_label, &f->font) > taken)
+    td_frame_write(f, f->area.right, y, TD_ALIGN_RIGHT, p->options->steps_label, f->theme->faint);
   td_text_clear(&text);
 }
 
@@ -260,7 +276,9 @@ static double sharp(double at) { return floor(at) + 0.5; } // the middle of a pi
 
 // ---- legend ----
 
-typedef struct legend { double width, row, sample; } legend; // sample: length of the piece of line
+typedef struct legend {
+  double width, row, sample;
+} legend; // sample: length of the piece of line
 
 static legend measure_legend(const picture *p) {
   legend l = {.row = 17 * p->scale, .sample = 24 * p->scale};
@@ -308,18 +326,21 @@ static void draw_sample(picture *p, int curve, double x, double y, double length
 static void draw_legend(picture *p) {
   legend l = measure_legend(p);
   double height = l.row * p->count + 8 * p->scale, room = p->frame.area.bottom - p->frame.area.top - 16 * p->scale;
-  if (height > room || l.width > p->frame.area.right - p->frame.area.left - 16 * p->scale) return; // there is no room for one
+  if (height > room || l.width > p->frame.area.right - p->frame.area.left - 16 * p->scale)
+    return; // there is no room for one
   td_point at = choose_corner(p, l.width, height);
   td_raster_box(p->frame.raster, at.x, at.y, at.x + l.width, at.y + height);
   paint(p, p->frame.theme->paper, 0.82);
-  td_point outline[] = {{at.x, at.y}, {at.x + l.width, at.y}, {at.x + l.width, at.y + height}, {at.x, at.y + height}, {at.x, at.y}};
+  td_point outline[] = {
+      {at.x, at.y}, {at.x + l.width, at.y}, {at.x + l.width, at.y + height}, {at.x, at.y + height}, {at.x, at.y}};
   for (int i = 0; i < 5; i++) outline[i] = (td_point){sharp(outline[i].x), sharp(outline[i].y)};
   td_raster_stroke(p->frame.raster, outline, 5, fmax(1, floor(p->scale)));
   paint(p, p->frame.theme->grid, 1);
   for (int i = 0; i < p->count; i++) {
     double y = at.y + 4 * p->scale + l.row * (i + 0.5), x = at.x + 8 * p->scale;
     draw_sample(p, i, x, sharp(y), l.sample);
-    td_frame_write(&p->frame, x + l.sample + 8 * p->scale, y + 4 * p->scale, TD_ALIGN_LEFT, p->curves[i]->name, p->frame.theme->text);
+    td_frame_write(&p->frame, x + l.sample + 8 * p->scale, y + 4 * p->scale, TD_ALIGN_LEFT, p->curves[i]->name,
+                   p->frame.theme->text);
   }
 }
 
@@ -337,7 +358,8 @@ static bool gather(picture *p) {
   for (int i = 0; ok && i < p->count; i++)
     ok = td_series_start(&p->series[i], p->curves[i], steps, columns_of(p), p->options->smoothing);
   if (!ok) return false;
-  p->frame.y = td_series_values(p->series, p->count, &p->options->range, p->options->logarithmic, false, 0.05, &p->empty);
+  p->frame.y =
+      td_series_values(p->series, p->count, &p->options->range, p->options->logarithmic, false, 0.05, &p->empty);
   return true;
 }
 
@@ -345,7 +367,6 @@ static void draw_words(picture *p) {
   td_picture_frame *f = &p->frame;
   const char *word = p->no_points ? "no points" : p->empty ? "no finite value" : NULL;
   if (p->options->title) td_frame_title(f, p->options->title);
-  td_frame_write(f, f->area.right, f->raster->height - 8 * p->scale, TD_ALIGN_RIGHT, p->options->steps_label, f->theme->faint);
   if (word)
     td_frame_write(f, (f->area.left + f->area.right) / 2.0, (f->area.top + f->area.bottom) / 2.0, TD_ALIGN_CENTRE, word,
                    f->theme->faint);
@@ -366,7 +387,7 @@ static void draw_all(picture *p, const td_tick *values, int value_count) {
   td_frame_y_ticks(f, values, value_count);
   draw_words(p);
   if (!p->no_points && p->options->legend) draw_legend(p);
-  draw_notes(p);
+  draw_foot(p);
 }
 
 static bool draw(picture *p) { // twice laid out: how wide the labels are depends on the values

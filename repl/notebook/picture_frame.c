@@ -29,15 +29,16 @@ const td_picture_theme *td_picture_theme_find(const char *name) {
   return !strcmp(name, "light") ? &themes[0] : !strcmp(name, "dark") ? &themes[1] : NULL;
 }
 
-bool td_frame_start(td_picture_frame *f, td_raster *raster, int width, int height, double scale, const td_picture_theme *theme) {
+bool td_frame_start(td_picture_frame *f, td_raster *raster, int width, int height, double scale,
+                    const td_picture_theme *theme) {
   double weight = theme->weight * scale;
   *f = (td_picture_frame){.raster = raster,
-                  .theme = theme,
-                  .scale = scale,
-                  .font = {scale, weight},
-                  .title = {1.3 * scale, 1.3 * weight},
-                  .x = {.low = 0, .high = 1},
-                  .y = {.low = 0, .high = 1}};
+                          .theme = theme,
+                          .scale = scale,
+                          .font = {scale, weight},
+                          .title = {1.3 * scale, 1.3 * weight},
+                          .x = {.low = 0, .high = 1},
+                          .y = {.low = 0, .high = 1}};
   return td_raster_start(raster, (int)lround(width * scale), (int)lround(height * scale), theme->paper);
 }
 
@@ -58,7 +59,9 @@ double td_frame_y(const td_picture_frame *f, double value) {
   return f->area.bottom - 0.5 - place * (f->area.bottom - f->area.top - 1);
 }
 
-void td_frame_paint(td_picture_frame *f, uint32_t rgb, double alpha) { td_raster_paint(f->raster, (td_ink){rgb, alpha}); }
+void td_frame_paint(td_picture_frame *f, uint32_t rgb, double alpha) {
+  td_raster_paint(f->raster, (td_ink){rgb, alpha});
+}
 
 void td_frame_write(td_picture_frame *f, double x, double y, td_align align, const char *text, uint32_t rgb) {
   td_raster_text(f->raster, (td_point){x, y}, align, false, text, &f->font);

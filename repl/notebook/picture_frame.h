@@ -24,7 +24,8 @@ typedef struct td_picture_frame {
 } td_picture_frame;
 
 // A new raster of width * scale by height * scale. false: no memory.
-bool td_frame_start(td_picture_frame *frame, td_raster *raster, int width, int height, double scale, const td_picture_theme *theme);
+bool td_frame_start(td_picture_frame *frame, td_raster *raster, int width, int height, double scale,
+                    const td_picture_theme *theme);
 // Finds the area: beside labels so wide, under a title or none, with so much room at the right.
 void td_frame_lay_out(td_picture_frame *frame, double label_width, bool has_title, double right);
 double td_frame_x(const td_picture_frame *frame, double value); // the middle of a pixel at the ends of the area

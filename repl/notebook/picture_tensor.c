@@ -28,7 +28,9 @@ static uint32_t get(const td_pixels *p, int64_t x, int64_t y) {
 
 // ---- other sizes ----
 
-typedef struct span { int64_t from, to; } span;
+typedef struct span {
+  int64_t from, to;
+} span;
 
 static span span_of(int64_t at, int64_t count, int64_t size) { // what of size elements the at-th of count pixels shows
   int64_t from = at * size / count, to = (at + 1) * size / count;
@@ -146,8 +148,8 @@ static grid lay_out(const td_tiles *tiles, int most) {
   return g;
 }
 
-static bool draw_tile(td_interpreter *I, const td_tile *tile, const td_tone *tone, const grid *g, int64_t left, int64_t top,
-                      td_pixels *pixels) {
+static bool draw_tile(td_interpreter *I, const td_tile *tile, const td_tone *tone, const grid *g, int64_t left,
+                      int64_t top, td_pixels *pixels) {
   int64_t width = ceiling(tile->width, g->shrink), height = ceiling(tile->height, g->shrink);
   for (int64_t y = 0; y < height; y++) {
     if (td_interrupted(I)) return false;
@@ -162,7 +164,8 @@ bool td_tiles_draw(td_interpreter *I, const td_tiles *tiles, const td_tone *tone
   grid g = lay_out(tiles, most);
   int64_t across = g.width + g.gap, down = g.height + g.gap;
   if (!start(pixels, g.columns * across - g.gap, g.rows * down - g.gap)) return td_raise_memory(I), false;
-  for (int64_t i = 0; i < (int64_t)pixels->width * pixels->height; i++) set(pixels, i % pixels->width, i / pixels->width, ground);
+  for (int64_t i = 0; i < (int64_t)pixels->width * pixels->height; i++)
+    set(pixels, i % pixels->width, i / pixels->width, ground);
   for (int64_t i = 0; i < tiles->count; i++)
     if (!draw_tile(I, &tiles->at[i], tone, &g, i % g.columns * across, i / g.columns * down, pixels)) return false;
   return true;

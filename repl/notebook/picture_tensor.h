@@ -18,7 +18,7 @@ bool td_pixels_resize(td_pixels *to, const td_pixels *from, int width, int heigh
 
 typedef struct td_tile {
   td_tensor *tensor;                // owned
-  int64_t first;                    // row-major index of its first element; the others follow as [height, width, channels]
+  int64_t first;                    // index of its first element; the others follow as [height, width, channels]
   int64_t height, width, channels;  // channels: 1 (by a colour map), 3, 4
 } td_tile;
 

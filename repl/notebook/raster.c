@@ -52,7 +52,9 @@ void td_raster_clip(td_raster *r, td_box box) {
 static void touch(td_raster *r, td_box box) {
   td_box *d = &r->dirty;
   if (d->left >= d->right) *d = box;
-  else *d = (td_box){least(d->left, box.left), least(d->top, box.top), most(d->right, box.right), most(d->bottom, box.bottom)};
+  else
+    *d = (td_box){least(d->left, box.left), least(d->top, box.top), most(d->right, box.right),
+                  most(d->bottom, box.bottom)};
 }
 
 static void cover(td_raster *r, int x, int y, double coverage) {
@@ -62,9 +64,10 @@ static void cover(td_raster *r, int x, int y, double coverage) {
 
 // Whole pixels that lie around a span of coordinates, inside of a span of the clip.
 static bool around(double low, double high, int from, int to, int *first, int *end) {
+  if (!(low < to && high > from)) return false;
   *first = (int)floor(fmax(low, from));
   *end = (int)ceil(fmin(high, to));
-  return low < to && high > from && *first < *end;
+  return *first < *end;
 }
 
 void td_raster_paint(td_raster *r, td_ink ink) {

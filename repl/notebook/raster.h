@@ -1,9 +1,9 @@
 // A picture of pixels to draw into: lines, areas and text with smooth edges. Coverage is computed exactly or by
-// distance, and colours are mixed in linear light, so edges look the same dark on light and light on dark. The same calls
-// give the same bytes.
+// distance, and colours are mixed in linear light, so edges look the same dark on light and light on dark. The same
+// calls give the same bytes.
 //
-// Drawing is two steps: shapes are added to a mask, where what overlaps counts once, and the mask is painted. Pixel (x, y)
-// covers the square from (x, y) to (x + 1, y + 1); y grows downwards.
+// Drawing is two steps: shapes are added to a mask, where what overlaps counts once, and the mask is painted. Pixel (x,
+// y) covers the square from (x, y) to (x + 1, y + 1); y grows downwards.
 #ifndef TD_NOTEBOOK_RASTER_H
 #define TD_NOTEBOOK_RASTER_H
 #include <stdbool.h>

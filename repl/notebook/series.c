@@ -17,8 +17,8 @@ double td_series_step_of(const td_axis *steps, int64_t columns, int64_t column) 
 // ---- smoothing ----
 
 typedef struct smoother {
-  double keep, mean;   // keep: of the old mean, from one point to the next
-  double kept;         // keep ^ points so far
+  double keep, mean; // keep: of the old mean, from one point to the next
+  double kept; // keep ^ points so far
 } smoother;
 
 // Sums of huge values may have overflowed: the mean lies between the ends all the same.
@@ -50,7 +50,7 @@ static void gather(td_series *s, const td_curve *curve, const td_axis *steps, do
   smoother mean = {.keep = smoothing, .kept = 1};
   for (const td_curve_bin *bin = curve->bins; bin < curve->bins + curve->bin_count; bin++) {
     double smoothed = bin->finite ? smooth(&mean, bin) : 0;
-    bool is_before = (double)bin->first < steps->low, is_after = (double)bin->first > steps->high;
+    bool is_before = (double)bin->first<steps->low, is_after = (double)bin->first> steps->high;
     if (!is_before && !is_after) {
       int64_t at = td_series_column_of(steps, s->columns, bin->first);
       add_bin(&s->at[at < 0 ? 0 : at >= s->columns ? s->columns - 1 : at], bin, smoothed);
@@ -92,7 +92,8 @@ td_axis td_series_steps(const td_curve *const *curves, int count, const td_serie
     first = (double)range->first;
     last = (double)range->last;
   }
-  if (first == last) return (td_axis){.low = first - 0.5, .high = last + 0.5};
+  double room = fmax(0.5, fabs(first) * 1e-15); // of a single step
+  if (first == last) return (td_axis){.low = first - room, .high = last + room};
   return td_axis_cover(first, last, false, 0);
 }
 
@@ -105,8 +106,8 @@ static void widen(const td_series_column *column, bool logarithmic, bool means, 
   *high = fmax(*high, most);
 }
 
-td_axis td_series_values(const td_series *series, int count, const td_series_range *range, bool logarithmic,
-                         bool means, double margin, bool *empty) {
+td_axis td_series_values(const td_series *series, int count, const td_series_range *range, bool logarithmic, bool means,
+                         double margin, bool *empty) {
   double low = INFINITY, high = -INFINITY;
   for (int i = 0; i < count; i++)
     for (int64_t k = 0; k < series[i].columns; k++) widen(&series[i].at[k], logarithmic, means, &low, &high);

@@ -9,7 +9,16 @@
 #include "repl/notebook/picture_curves.h"
 #include "repl/notebook/pictures.h"
 
-enum { COLUMNS = 80, ROWS = 12, BINS_LEAST = 10, BINS_MOST = 60, WIDTH = 640, HEIGHT = 400, MAP_WIDTH = 512, MAP_HEIGHT = 400 };
+enum {
+  COLUMNS = 80,
+  ROWS = 12,
+  BINS_LEAST = 10,
+  BINS_MOST = 60,
+  WIDTH = 640,
+  HEIGHT = 400,
+  MAP_WIDTH = 512,
+  MAP_HEIGHT = 400
+};
 
 static const char who[] = "show";
 
@@ -21,7 +30,8 @@ static bool measure(td_interpreter *I, td_tensor *t, td_extent *e) {
   return td_tiles_measure(I, &tiles, e);
 }
 
-static void describe(td_text *text, const char *word, const td_tensor *t, const td_extent *e, const td_show_plot *plot) {
+static void describe(td_text *text, const char *word, const td_tensor *t, const td_extent *e,
+                     const td_show_plot *plot) {
   if (plot->title) td_text_print(text, "%s: ", plot->title);
   td_text_print(text, "%s ", word);
   td_meta_print(text, t->dtype, t->rank, t->shape);
@@ -69,7 +79,8 @@ static void draw_bars(td_picture_frame *f, const td_chart_histogram *h) {
   double gap = h->count < 100 ? f->scale : 0, width = (h->high - h->low) / (double)h->count;
   for (int64_t i = 0; i < h->count; i++) {
     double left = td_frame_x(f, h->low + width * (double)i), right = td_frame_x(f, h->low + width * (double)(i + 1));
-    if (h->bins[i]) td_raster_box(f->raster, left + gap / 2, td_frame_y(f, (double)h->bins[i]), right - gap / 2, f->area.bottom);
+    if (h->bins[i])
+      td_raster_box(f->raster, left + gap / 2, td_frame_y(f, (double)h->bins[i]), right - gap / 2, f->area.bottom);
   }
   td_frame_paint(f, f->theme->curves[0], 1);
 }
@@ -124,8 +135,13 @@ static td_curve *curve_of(td_interpreter *I, const td_tensor *t) {
 }
 
 static bool save_curve(td_interpreter *I, const td_curve *curve, const td_show_plot *plot) {
-  td_picture_options options = {.width = WIDTH, .height = HEIGHT, .scale = 1, .theme = td_picture_theme_find("light"),
-                                .title = plot->title, .steps_label = "index", .range = {.low = plot->low, .high = plot->high}};
+  td_picture_options options = {.width = WIDTH,
+                                .height = HEIGHT,
+                                .scale = 1,
+                                .theme = td_picture_theme_find("light"),
+                                .title = plot->title,
+                                .steps_label = "index",
+                                .range = {.low = plot->low, .high = plot->high}};
   td_raster raster;
   if (!td_picture_curves(&raster, &curve, 1, &options)) return td_raise_memory(I), false;
   bool ok = td_picture_save(I, who, plot->path, &raster);
@@ -135,14 +151,17 @@ static bool save_curve(td_interpreter *I, const td_curve *curve, const td_show_p
 
 static bool show_curve(td_interpreter *I, td_tensor *t, const td_extent *e, const td_show_plot *plot) {
   td_chart_options options = {.glyphs = plot->ascii ? TD_GLYPHS_ASCII : TD_GLYPHS_BRAILLE,
-                              .is_clipped = isfinite(plot->low) || isfinite(plot->high), .low = plot->low, .high = plot->high};
+                              .is_clipped = isfinite(plot->low) || isfinite(plot->high),
+                              .low = plot->low,
+                              .high = plot->high};
   td_chart_cells cells = {0};
   td_chart_view view;
   td_text text = {0};
   td_curve *curve = curve_of(I, t);
   if (!curve) return false;
   describe(&text, "curve of", t, e, plot);
-  bool drawn = td_chart_cells_start(&cells, COLUMNS, ROWS) && td_chart_draw(&cells, (const td_curve *const[]){curve}, 1, &options, &view);
+  bool drawn = td_chart_cells_start(&cells, COLUMNS, ROWS) &&
+               td_chart_draw(&cells, (const td_curve *const[]){curve}, 1, &options, &view);
   if (drawn) {
     td_chart_cells_print(&text, &cells);
     size_t before = text.length;
@@ -166,10 +185,12 @@ bool td_show_draw_plot(td_interpreter *I, td_tensor *t, const td_show_plot *plot
 
 enum { SCALE_WIDTH = 14, SCALE_GAP = 16, SCALE_ROOM = 96 };
 
-static void draw_scale(td_picture_frame *f, const td_tone *tone) { // a bar of the colours with its numbers, at the right
+static void draw_scale(td_picture_frame *f,
+                       const td_tone *tone) { // a bar of the colours with its numbers, at the right
   int left = f->area.right + SCALE_GAP, height = f->area.bottom - f->area.top;
   td_tick ticks[TD_TICKS_MAX];
-  td_axis axis = tone->low < tone->high ? (td_axis){.low = tone->low, .high = tone->high} : td_axis_cover(tone->low, tone->low, false, 0);
+  td_axis axis = tone->low < tone->high ? (td_axis){.low = tone->low, .high = tone->high}
+                                        : td_axis_cover(tone->low, tone->low, false, 0);
   for (int y = 0; y < height; y++) {
     uint32_t rgb = td_colour_map_at(tone->map, 1 - (y + 0.5) / height);
     td_raster_box(f->raster, left, f->area.top + y, left + SCALE_WIDTH, f->area.top + y + 1);
@@ -207,15 +228,16 @@ static void draw_indices(td_picture_frame *f, const td_tile *tile) { // rows are
 static bool draw_map(td_picture_frame *f, const td_pixels *pixels) {
   int width = f->area.right - f->area.left, height = f->area.bottom - f->area.top;
   td_pixels shrunk = {0};
-  if (width >= pixels->width) return td_raster_image(f->raster, f->area, pixels->rgb, pixels->width, pixels->height), true;
+  if (width >= pixels->width)
+    return td_raster_image(f->raster, f->area, pixels->rgb, pixels->width, pixels->height), true;
   if (!td_pixels_resize(&shrunk, pixels, width, height)) return false;
   td_raster_image(f->raster, f->area, shrunk.rgb, width, height);
   td_pixels_clear(&shrunk);
   return true;
 }
 
-bool td_show_save_map(td_interpreter *I, const char *path, const char *title, const td_pixels *pixels, const td_tone *tone,
-                      const td_tile *tile) {
+bool td_show_save_map(td_interpreter *I, const char *path, const char *title, const td_pixels *pixels,
+                      const td_tone *tone, const td_tile *tile) {
   enum { LEFT = 30, RIGHT = 16, MARGINS = 56, TITLE = 20, LEAST = 160 };
   td_picture_frame f;
   td_raster raster;

@@ -4,7 +4,7 @@
 
 typedef struct layout { // of a tensor, as axes
   int count, height, width, channel; // -1: none, as if of size 1
-  int rows;                          // axis of which each index is a row of the grid; -1: none
+  int rows; // axis of which each index is a row of the grid; -1: none
 } layout;
 
 static bool is_channels(int64_t size) { return size == 1 || size == 3 || size == 4; }
@@ -38,8 +38,9 @@ static bool refuse(td_interpreter *I, const td_tensor *t, const char *what) {
 }
 
 static bool check(td_interpreter *I, const td_tensor *t, enum td_show_kind kind) {
-  bool ok = kind == TD_SHOW_HEAT ? t->rank == 1 || t->rank == 2 : kind == TD_SHOW_GRID ? t->rank == 3 || t->rank == 4
-                                                                                      : t->rank >= 2 && t->rank <= 4;
+  bool ok = kind == TD_SHOW_HEAT   ? t->rank == 1 || t->rank == 2
+            : kind == TD_SHOW_GRID ? t->rank == 3 || t->rank == 4
+                                   : t->rank >= 2 && t->rank <= 4;
   if (ok && t->size) return true;
   if (ok) return refuse(I, t, "a picture needs elements");
   if (kind == TD_SHOW_HEAT) return refuse(I, t, "a heat map is of [H, W]");

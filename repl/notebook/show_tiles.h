@@ -3,7 +3,15 @@
 #define TD_NOTEBOOK_SHOW_TILES_H
 #include "repl/notebook/picture_tensor.h"
 
-enum td_show_kind { TD_SHOW_AUTO, TD_SHOW_IMAGE, TD_SHOW_HEAT, TD_SHOW_GRID, TD_SHOW_HIST, TD_SHOW_LINE, TD_SHOW_KINDS };
+enum td_show_kind {
+  TD_SHOW_AUTO,
+  TD_SHOW_IMAGE,
+  TD_SHOW_HEAT,
+  TD_SHOW_GRID,
+  TD_SHOW_HIST,
+  TD_SHOW_LINE,
+  TD_SHOW_KINDS
+};
 
 // Adds the pictures of a tensor, which it borrows:
 //   [H, W]                one; [N] as [1, N] for kind HEAT
