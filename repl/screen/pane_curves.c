@@ -14,8 +14,10 @@ static const char *const smoothing_names[] = {"", "light smoothing", "smoothing"
 
 typedef struct state {
   const td_pane_host *host;
-  td_curve **curves;       // owned, in the order of their first points
+  td_curve **curves;       // owned; those of the newest cell that logs first, else in the order of their first points
   int count, capacity;
+  int fresh;               // how many of them the newest cell has logged
+  int cell;                // the newest that logs
   int pick;                // chart that is shown alone; -1: all
   bool logarithmic;
   int smoothing;
@@ -64,15 +66,30 @@ static void drop_curve(state *s, const td_curve *curve) {
   for (int i = 0; i < s->count; i++)
     if (s->curves[i] == curve) {
       td_curve_free(s->curves[i]);
+      if (i < s->fresh) s->fresh--;
       memmove(&s->curves[i], &s->curves[i + 1], (size_t)(--s->count - i) * sizeof *s->curves);
       return;
     }
+}
+
+static void bring_forward(state *s, td_curve *curve) {
+  int at = 0;
+  while (s->curves[at] != curve) at++;
+  if (at < s->fresh) return;
+  memmove(&s->curves[s->fresh + 1], &s->curves[s->fresh], (size_t)(at - s->fresh) * sizeof *s->curves);
+  s->curves[s->fresh++] = curve;
 }
 
 static void take_event(void *self, const td_event *event) {
   state *s = self;
   if (event->kind != TD_EVENT_METRIC) return;
   td_curve *curve = find_curve(s, event->text, !event->final);
+  if (curve && event->cell > s->cell) {
+    s->cell = event->cell;
+    s->fresh = 0;
+    s->first_top = 0;
+  }
+  if (curve && event->cell == s->cell && !event->final) bring_forward(s, curve);
   if (event->final && curve) drop_curve(s, curve); // a run that was taken away
   for (int64_t i = 0; curve && !event->final && i < event->done; i++)
     td_curve_add(curve, event->points[i].step, event->points[i].value);

@@ -232,7 +232,7 @@ static void draw_welcome(td_screen *s) {
       "                               (an empty line ends the block)",
       "    tape.gradient(y, x)", "",
       "Tab completes    ?tanh explains    F1 all keys    Esc walks the cells",
-      "%run samples/tour.deck shows the rest; samples/ has more to begin with"};
+      "tapedeck samples/tour.deck shows the rest; samples/ has more to begin with"};
   td_rect area = s->layout.cells;
   int count = (int)(sizeof lines / sizeof *lines), top = area.rows > count + 2 ? (area.rows - count) / 3 : 0;
   for (int i = 0; i < count && top + i < area.rows; i++)

@@ -342,6 +342,7 @@ void td_screen_event(td_screen *s, const td_event *event) {
   case TD_EVENT_CELL_FINISHED: finished(s, event); break;
   case TD_EVENT_INPUT: wants_input(s, event); break;
   case TD_EVENT_PAUSED:
+    if (s->focus == TD_FOCUS_CELLS) td_screen_focus(s, TD_FOCUS_PROMPT); // what is typed now is meant for it
     td_screen_say(s, "paused at %s: look, change, F5 goes on, F6 a step, Ctrl-C stops", event->text ? event->text : "");
     break;
   default: break;
