@@ -299,7 +299,7 @@ static td_value step(fields *f, td_value value, const char **at, const char *end
     refuse(f, "Only '.' or '[' may follow ']' in format field specifier");
   else if (index && all_digits(begin, stop, &number)) next = td_item(I, value, td_int(number));
   else {
-    td_str *name = td_str_new(I, begin, (size_t)(stop - begin));
+    td_str *name = td_str_intern(I, begin, (size_t)(stop - begin));
     if (name)
       next = index ? td_item(I, value, (td_value){.tag = TD_TAG_OBJECT, .o = &name->object})
                    : td_attribute(I, value, name);
