@@ -89,15 +89,29 @@ static void ints_print(td_text *text, const td_arg *arg) {
   td_text_add(text, arg->count == 1 ? ",)" : ")");
 }
 
-static void fallback_print(td_text *text, const td_param *param) {
-  const td_arg *arg = &param->fallback;
+static void pairs_print(td_text *text, const td_arg *arg) {
+  if (arg->count < 0) td_text_print(text, "%d", arg->pairs[0][0]);
+  for (int i = 0; i < arg->count; i++)
+    td_text_print(text, "%s(%d, %d)", i ? ", " : "", arg->pairs[i][0], arg->pairs[i][1]);
+}
+
+static void floats_print(td_text *text, const td_arg *arg) {
+  char number[TD_NUMBER_TEXT];
+  for (int i = 0; i < arg->count; i++) {
+    td_number_print(number, arg->floats[i]);
+    td_text_print(text, "%s%s", i ? ", " : "(", number);
+  }
+  td_text_add_char(text, ')');
+}
+
+void td_arg_print(td_text *text, const td_param *param, const td_arg *arg) {
   if (!arg->given) {
     td_text_add(text, "None");
     return;
   }
   char number[TD_NUMBER_TEXT];
-  bool whole = param->kind == TD_PARAM_NUMBER && !arg->count;
-  switch (whole ? TD_PARAM_INT : param->kind) {
+  bool whole = param->kind == TD_PARAM_NUMBER && !arg->count, order = param->kind == TD_PARAM_ORDER && !arg->count;
+  switch (whole ? TD_PARAM_INT : order ? TD_PARAM_FLOAT : param->kind) {
   case TD_PARAM_NUMBER:
   case TD_PARAM_FLOAT:
     td_number_print(number, arg->f);
@@ -106,6 +120,7 @@ static void fallback_print(td_text *text, const td_param *param) {
   case TD_PARAM_BOOL: td_text_add(text, arg->i ? "True" : "False"); break;
   case TD_PARAM_CHOICE: td_text_print(text, "\"%s\"", param->choices[arg->i]); break;
   case TD_PARAM_DTYPE: td_text_add(text, td_dtype_name((uint8_t)arg->i)); break;
+  case TD_PARAM_ORDER:
   case TD_PARAM_TEXT: td_text_print(text, "\"%s\"", arg->text); break;
   case TD_PARAM_AXES:
   case TD_PARAM_SHAPE:
@@ -113,8 +128,8 @@ static void fallback_print(td_text *text, const td_param *param) {
     if (arg->given == TD_GIVEN_CHOICE) td_text_print(text, "\"%s\"", param->choices[arg->i]);
     else ints_print(text, arg);
     break;
-  case TD_PARAM_PAIRS: td_text_print(text, "%d", arg->pairs[0][0]); break; // a default is an int
-  case TD_PARAM_ORDER: td_text_print(text, "\"%s\"", arg->text); break;    // and a text
+  case TD_PARAM_PAIRS: pairs_print(text, arg); break;
+  case TD_PARAM_FLOATS: floats_print(text, arg); break;
   default: td_text_print(text, "%lld", (long long)arg->i);
   }
 }
@@ -125,7 +140,7 @@ static void param_print(td_text *text, const td_param *param) {
   if (param->kind == TD_PARAM_TENSOR_OPTIONAL) td_text_add(text, "=None");
   if (is_tensor_param(param) || param->required) return;
   td_text_add_char(text, '=');
-  fallback_print(text, param);
+  td_arg_print(text, param, &param->fallback);
 }
 
 bool td_op_goes_first(const td_op *op, const td_param *param) {

@@ -217,6 +217,7 @@ int td_op_count(void);
 const td_op *td_op_at(int index);           // in the order of families
 bool td_op_goes_first(const td_op *op, const td_param *param); // a required text, before tensors that may be many
 const char *td_op_spelled(const td_op *op, char *name, size_t size); // as the language has it: random.uniform. Into name
+void td_arg_print(td_text *text, const td_param *param, const td_arg *arg); // as it is written: "None", "(0, 1)"
 void td_op_signature(const td_op *op, td_text *text); // "sum(x, axis=None, keepdims=False)"
 
 // Helpers of infer rules.

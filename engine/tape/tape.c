@@ -228,6 +228,32 @@ const td_record *td_tape_record_at(const td_tape *tape, int64_t index) {
   return index >= 0 && index < tape->records.count ? tape->records.at[index] : NULL;
 }
 
+int64_t td_tape_leaf_count(const td_tape *tape) { return tape->leaves.count; }
+
+const td_record *td_tape_leaf_at(const td_tape *tape, int64_t index) {
+  return index >= 0 && index < tape->leaves.count ? tape->leaves.at[index] : NULL;
+}
+
+bool td_tape_was_target(const td_tape *tape, const td_record *record) {
+  for (int i = 0; i < tape->target_count; i++)
+    if (tape->targets[i].serial == record->serial) return true;
+  return false;
+}
+
+static uint64_t last_serial(const td_tape *tape) {
+  return tape->records.count ? tape->records.at[tape->records.count - 1]->serial : 0;
+}
+
+td_tape *td_tape_newest(const td_context *context) {
+  const td_tapes *tapes = context->tapes;
+  td_tape *newest = NULL;
+  for (uint64_t left = tapes ? tapes->open : 0; left; left &= left - 1) {
+    td_tape *tape = tapes->slots[__builtin_ctzll(left)];
+    if (!newest || last_serial(tape) > last_serial(newest)) newest = tape;
+  }
+  return newest;
+}
+
 // ---- watching ----
 
 static int add_leaf(td_context *context, td_tape *tape, td_record *record) {

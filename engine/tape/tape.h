@@ -87,6 +87,10 @@ int td_tape_watch_variable(td_context *context, td_tape *tape, td_variable *v);
 int td_tape_watched(td_tape *tape, uint64_t *ids, int capacity);
 int64_t td_tape_length(const td_tape *tape);              // op records, leaves not counted; they stay listed after gradient()
 const td_record *td_tape_record_at(const td_tape *tape, int64_t index);
+int64_t td_tape_leaf_count(const td_tape *tape);
+const td_record *td_tape_leaf_at(const td_tape *tape, int64_t index); // in order of time
+bool td_tape_was_target(const td_tape *tape, const td_record *record); // of the last gradient()
+td_tape *td_tape_newest(const td_context *context);       // that is open, by its last record; borrowed, NULL: none is
 
 // The Variable's value for use in an op: on tapes that watch accessed Variables it gets a leaf. New reference.
 td_tensor *td_variable_read(td_context *context, td_variable *v);

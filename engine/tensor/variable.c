@@ -1,6 +1,7 @@
 // Variables: named cells. Assigning swaps the tensor, so whoever read the old value keeps it unchanged.
 #include "engine/tensor/variable.h"
 
+#include <math.h>
 #include <pthread.h>
 
 #include "engine/base/memory.h"
@@ -74,6 +75,7 @@ td_variable *td_variable_new(td_context *context, td_tensor *value, const char *
   v->id = atomic_fetch_add(&last_id, 1) + 1;
   v->value = stored;
   v->assigned = context->place;
+  v->gradient_norm = v->gradient_zeros = v->update_ratio = NAN;
   enlist(v);
   atomic_fetch_add(&alive, 1);
   return v;

@@ -5,6 +5,7 @@
 #include "repl/language/diagnose.h"
 #include "repl/language/habit.h"
 #include "repl/language/tensors.h"
+#include "repl/language/watch.h"
 
 typedef struct update_call {
   td_interpreter *interpreter;
@@ -181,6 +182,11 @@ static bool add_item(update_call *c, int64_t i) {
   return true;
 }
 
+static td_watched *watch(update_call *c) {
+  for (int64_t i = 0; i < c->count; i++) td_watch_gradient(c->changed[i], c->items[i].gradient);
+  return td_watch_before(c->changed, c->count);
+}
+
 static bool run_update(update_call *c) {
   td_interpreter *I = c->interpreter;
   for (int64_t i = 0; i < c->variables->count; i++)
@@ -189,7 +195,10 @@ static bool run_update(update_call *c) {
     if (!make_sole(I, c->changed[i])) return !td_is_nil(td_raise_engine(I));
     c->items[i].variable = c->changed[i]->value;
   }
-  if (td_update_run(I->context, &c->update, c->items, c->count) != TD_OK) return !td_is_nil(td_raise_engine(I));
+  td_watched *watched = td_watch_is_due(I, true) ? watch(c) : NULL;
+  int code = td_update_run(I->context, &c->update, c->items, c->count);
+  td_watch_after(watched);
+  if (code != TD_OK) return !td_is_nil(td_raise_engine(I));
   for (int64_t i = 0; i < c->count; i++) {
     c->changed[i]->assigned = I->context->place;
     td_tape_note_cut(I->context, TD_CUT_ASSIGN, NULL, c->changed[i]);

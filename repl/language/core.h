@@ -44,6 +44,8 @@ struct td_core {
   bool log_fixed;           // by the command line
   td_dict *loggers;         // by name
   struct td_plots *plots;   // the curves of plot(); NULL: none yet
+  td_value last_tape;       // watch.c
+  int64_t watch_until, watched_at[2]; // milliseconds (watch.c); until 0: nobody looks
   int detours;              // at boundaries (boundary.h), one in the other, that run now
   double detoured;          // seconds that runs stood at boundaries
   td_text output;

@@ -164,7 +164,8 @@ static void drop_objects(td_interpreter *I) {
   td_clear_raised(I);
   td_unref(I->handling);
   td_unref(I->last);
-  I->handling = I->last = TD_NIL;
+  td_unref(I->core->last_tape);
+  I->handling = I->last = I->core->last_tape = TD_NIL;
   td_plots_free(I);
   td_containers_clear(I);
   drop_tables(I, I->core);

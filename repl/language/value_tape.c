@@ -4,6 +4,7 @@
 #include <string.h>
 #include "engine/base/memory.h"
 #include "repl/language/nest.h"
+#include "repl/language/watch.h"
 
 static td_tape *tape_of(td_value v) { return ((td_tape_value *)v.o)->tape; }
 
@@ -91,6 +92,11 @@ static td_value box_gradients(td_interpreter *I, td_value sources, td_tensor **g
   return result;
 }
 
+static void watch(const flat *sources, td_tensor *const *gradients) {
+  for (int i = 0; i < sources->count; i++)
+    if (sources->sources[i].variable && gradients[i]) td_watch_gradient(sources->sources[i].variable, gradients[i]);
+}
+
 td_value td_tape_gradient_values(td_interpreter *I, td_tape *tape, td_value target, td_value sources,
                                  td_value cotangents, bool zero) {
   flat targets = {.role = "a target"}, wanted = {.role = "a source"}, seeds = {.role = "an output gradient"};
@@ -108,6 +114,7 @@ td_value td_tape_gradient_values(td_interpreter *I, td_tape *tape, td_value targ
   if (gradients) {
     int code = td_tape_gradient(I->context, tape, targets.tensors, targets.count, seeded ? seeds.tensors : NULL,
                                 wanted.sources, wanted.count, zero, gradients);
+    if (code == TD_OK && td_watch_is_due(I, false)) watch(&wanted, gradients);
     result = code == TD_OK ? box_gradients(I, sources, gradients, wanted.count) : td_raise_engine(I);
   } else if (ok) td_raise_memory(I);
   td_memory_free(gradients);
@@ -217,6 +224,7 @@ static td_value tape_exit(td_interpreter *I, td_value self, td_value *arguments)
   td_tape_value *value = (td_tape_value *)self.o;
   if (value->open) td_tape_close(I->context, value->tape);
   value->open = false;
+  td_watch_tape(I, self);
   tape_emit(I, value->tape);
   return td_bool(false);
 }

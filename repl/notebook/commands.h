@@ -21,6 +21,7 @@ bool td_tape_is_spent(const td_tape *tape); // no record of it can be differenti
 extern const char td_spent_text[];           // the remedy
 td_value td_shell_run(td_interpreter *I,
                       const char *line); // !line: output is shown as it comes; Ctrl-C ends the command
+bool td_help_page(td_interpreter *I, const char *line, td_text *text); // what it shows; false: exception
 td_value td_help_show(td_interpreter *I, const char *line);  // ?name, name?, name?? (source)
 
 // Runs a text in the session's module and gives the value of its last expression (None: there is none). NIL: exception.

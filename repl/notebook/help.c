@@ -343,22 +343,20 @@ static char *bare_name(const char *line, bool *source) {
 }
 
 // Docs and sources are data: what they hold can't act on the terminal.
-static void show(td_interpreter *I, td_text *text) {
-  td_text visible = {0};
+static void make_visible(const td_text *text, td_text *visible) {
   const char *end = text->data + text->length;
   for (const char *line = text->data; line < end;) {
     const char *newline = memchr(line, '\n', (size_t)(end - line)), *stop = newline ? newline : end;
-    td_source_print(&visible, line, (size_t)(stop - line));
-    td_text_add_char(&visible, '\n');
+    td_source_print(visible, line, (size_t)(stop - line));
+    td_text_add_char(visible, '\n');
     line = stop + 1;
   }
-  td_output_text(I, &visible);
 }
 
-td_value td_help_show(td_interpreter *I, const char *line) {
+bool td_help_page(td_interpreter *I, const char *line, td_text *visible) {
   bool source;
   char *name = bare_name(line, &source);
-  if (!name) return td_raise_memory(I);
+  if (!name) return td_raise_memory(I), false;
   td_text text = {0};
   if (!*name) overview_page(&text);
   else if (*name == '%') command_page(name + 1, &text);
@@ -368,11 +366,17 @@ td_value td_help_show(td_interpreter *I, const char *line) {
     else if (td_is_nil(I->raised)) command_page(name, &text);
     td_unref(v);
   }
-  td_value result = TD_NONE;
-  if (!td_is_nil(I->raised)) result = TD_NIL;
-  else if (!text.length) result = not_found(I, name);
-  else show(I, &text);
+  if (td_is_nil(I->raised) && !text.length) not_found(I, name);
+  bool found = td_is_nil(I->raised);
+  if (found) make_visible(&text, visible);
   td_text_clear(&text);
   td_memory_free(name);
-  return result;
+  return found;
+}
+
+td_value td_help_show(td_interpreter *I, const char *line) {
+  td_text visible = {0};
+  if (!td_help_page(I, line, &visible)) return TD_NIL;
+  td_output_text(I, &visible);
+  return TD_NONE;
 }

@@ -2,7 +2,7 @@
 // payloads of ANSWER events. Each is plain data, copied: it stays right whatever the session does next.
 #ifndef TD_NOTEBOOK_REPORT_H
 #define TD_NOTEBOOK_REPORT_H
-#include "repl/language/interpreter.h"
+#include "repl/language/tensors.h"
 
 enum td_report_kind { TD_REPORT_VARIABLES = 1, TD_REPORT_TAPE, TD_REPORT_RECORD, TD_REPORT_TEXT }; // td_payload.kind
 
@@ -21,5 +21,12 @@ typedef struct td_report_text {
   size_t length;
 } td_report_text;
 
-td_payload *td_report_help(td_interpreter *, const char *argument);    // argument: a name or path; what ?name shows
+td_payload *td_report_help(td_interpreter *, const char *argument);
+
+// ---- what the makers of reports share ----
+double td_report_seconds(void);                        // of a clock
+// On one line, cut after so many bytes. Runs no code: an instance shows its class alone.
+void td_report_value(td_interpreter *, td_value v, size_t most, td_text *text);
+void td_report_tensor(const td_tensor *t, int elements, td_text *text); // the first so many
+void td_report_histogram(const td_tensor *t, int64_t limit, td_histogram *histogram); // of at most limit elements    // argument: a name or path; what ?name shows
 #endif

@@ -1,0 +1,19 @@
+// Gradients and updates of Variables, looked at while somebody wants to see them: some elements of each, some times a
+// second. What was seen stands in the Variable.
+#ifndef TD_LANGUAGE_WATCH_H
+#define TD_LANGUAGE_WATCH_H
+#include "engine/tensor/variable.h"
+#include "repl/language/interpreter.h"
+
+void td_watch_ask(td_interpreter *);               // look for a while from now on
+bool td_watch_is_due(td_interpreter *, bool update); // now? update: at a step of an optimizer; else at a gradient
+void td_watch_gradient(td_variable *v, const td_tensor *gradient);
+
+typedef struct td_watched td_watched;              // values before a step
+td_watched *td_watch_before(td_variable *const *variables, int64_t count); // NULL: no memory
+void td_watch_after(td_watched *watched);          // frees it
+
+// The tape that was closed last while somebody looked; NIL: none, borrowed. It is kept until the next one is closed.
+void td_watch_tape(td_interpreter *, td_value tape);
+td_value td_watch_last_tape(const td_interpreter *);
+#endif
