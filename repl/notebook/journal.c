@@ -60,15 +60,15 @@ static void own(td_journal_owner *owner) {
 // ---- opening ----
 
 static int replay(td_journal *j, const char *bytes, size_t size, td_journal_found *found) {
-  size_t good = 0;
+  td_journal_content content = {0};
   found->left = td_notebook_new();
-  int code = found->left ? td_journal_replay(j->context, bytes, size, found->left, &found->owner, &good)
+  int code = found->left ? td_journal_replay(j->context, bytes, size, found->left, &content)
                          : td_error_memory(j->context, "a journal", td_memory_failed());
-  found->damaged = (int64_t)(size - good);
-  if (code || (!found->left->count && !found->damaged)) { // nothing was left
-    td_notebook_free(found->left);
-    found->left = NULL;
-  }
+  found->owner = content.owner;
+  found->damaged = (int64_t)(size - content.good);
+  if (!code && (content.changed || found->damaged)) return TD_OK;
+  td_notebook_free(found->left); // nothing was left
+  found->left = NULL;
   return code;
 }
 
@@ -83,12 +83,14 @@ static int look(td_journal *j, td_journal_found *found) { // at what is in the f
 
 static void look_at_owner(td_context *context, const char *path, td_journal_found *found) { // of one that is held
   char *bytes;
-  size_t size, good;
+  size_t size;
+  td_journal_content content = {0};
   td_notebook *none = td_notebook_new();
   if (none && td_file_read(context, path, JOURNAL_LIMIT, &bytes, &size) == TD_OK) {
-    td_journal_replay(context, bytes, size, none, &found->owner, &good);
+    td_journal_replay(context, bytes, size, none, &content);
     td_memory_free(bytes);
   }
+  found->owner = content.owner;
   td_notebook_free(none);
   td_error_clear(context);
 }
@@ -209,7 +211,7 @@ void td_journal_found_clear(td_journal_found *found) {
 // ---- what is written ----
 
 static void complain(td_journal *j) {
-  if (!j->told) snprintf(j->problem, sizeof j->problem, "the journal is not kept: %s", j->context->error.message);
+  if (!j->told) snprintf(j->problem, sizeof j->problem, "%s", j->context->error.message);
   j->fresh |= !j->told;
   j->told = true;
   td_error_clear(j->context);

@@ -18,7 +18,8 @@ typedef struct td_journal_owner { // a session
 typedef struct td_journal_found {
   bool held;             // another session has the deck open, the owner; this one has no journal
   td_journal_owner owner; // of what is held or left; process 0: unknown
-  td_notebook *left;     // what a session left that did not end by td_journal_close; the caller's. NULL: nothing
+  td_notebook *left;     // what a session left that did not end by td_journal_close; the caller's. NULL: nothing that
+                         // the deck's file does not hold
   int64_t damaged;       // bytes of it that can't be read; what was written before them is there
   char *deck;            // of a notebook without a file: NULL. The file's absolute path else; the caller's
 } td_journal_found;

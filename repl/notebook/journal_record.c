@@ -51,6 +51,12 @@ void td_journal_add_owner(td_text *out, const td_journal_owner *owner) {
   end(out, &record);
 }
 
+static bool is_changed(const td_notebook *n) { // it holds what its file does not
+  for (int i = 0; i < n->count; i++)
+    if (n->cells[i]->content_at) return true;
+  return !td_notebook_is_saved(n);
+}
+
 void td_journal_add_notebook(td_text *out, const td_notebook *n) {
   td_text record = {0};
   begin(&record, NOTEBOOK);
@@ -58,6 +64,7 @@ void td_journal_add_notebook(td_text *out, const td_notebook *n) {
   td_wire_add_int(&record, 3, n->last_number);
   add_string(&record, 4, n->json_before);
   add_string(&record, 5, n->json_after);
+  td_wire_add_int(&record, 6, is_changed(n));
   end(out, &record);
 }
 
@@ -345,15 +352,17 @@ static bool read_event(const fields *f, td_notebook *n) {
   return !failed;
 }
 
-static bool read_record(const uint8_t *bytes, size_t length, td_notebook *n,
-                        td_journal_owner *owner) { // false: no memory
+// false: no memory
+static bool read_record(const uint8_t *bytes, size_t length, td_notebook *n, td_journal_content *content) {
   fields f = read_fields(bytes, length);
-  switch (integer(&f, 1)) {
-  case OWNER: return read_owner(&f, owner);
-  case NOTEBOOK: return read_notebook(&f, n);
+  int64_t kind = integer(&f, 1);
+  content->changed |= content->whole; // what follows the whole notebook changes it
+  switch (kind) {
+  case OWNER: return read_owner(&f, &content->owner);
+  case NOTEBOOK: content->changed = integer(&f, 6); return read_notebook(&f, n);
   case CELL: return read_cell(&f, n);
   case OUTPUTS: return read_outputs(&f, bytes, length, n);
-  case ORDER: return read_order(&f, n);
+  case ORDER: content->whole = true; return read_order(&f, n);
   case EVENT: return read_event(&f, n);
   default: return true; // a newer program's
   }
@@ -369,21 +378,21 @@ static void end_runs(td_notebook *n) { // nothing of it runs any more, or ran in
   }
 }
 
-int td_journal_replay(td_context *context, const char *bytes, size_t size, td_notebook *n, td_journal_owner *owner,
-                      size_t *good) {
+int td_journal_replay(td_context *context, const char *bytes, size_t size, td_notebook *n,
+                      td_journal_content *content) {
   const uint8_t *b = (const uint8_t *)bytes;
   bool ok = true;
-  *good = 0;
+  *content = (td_journal_content){0};
   if (size < MAGIC || memcmp(bytes, TD_JOURNAL_MAGIC, MAGIC)) return TD_OK;
-  *good = MAGIC;
-  while (ok && size - *good >= FRAME) {
-    const uint8_t *frame = b + *good;
-    uint64_t length = td_little_endian(frame, 4);
-    if (length > size - *good - FRAME) break;
-    if (td_little_endian(frame + 4, 4) != sum_of(frame + FRAME, length)) break;
-    ok = read_record(frame + FRAME, length, n, owner);
-    *good += FRAME + length;
+  size_t at = MAGIC;
+  while (ok && size - at >= FRAME) {
+    uint64_t length = td_little_endian(b + at, 4);
+    const uint8_t *record = b + at + FRAME;
+    if (length > size - at - FRAME || td_little_endian(b + at + 4, 4) != sum_of(record, length)) break;
+    ok = read_record(record, length, n, content);
+    at += FRAME + length;
   }
+  content->good = at;
   end_runs(n);
   return ok ? TD_OK : td_error_memory(context, "a journal", td_memory_failed());
 }

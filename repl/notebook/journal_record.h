@@ -15,7 +15,14 @@ void td_journal_add_order(td_text *out, const td_notebook *notebook);
 // false: an event of a kind that is not kept.
 bool td_journal_add_event(td_text *out, const td_notebook_cell *cell, const td_event *event);
 
-// What the records up to the first damaged one make of an empty notebook. *good: bytes up to there. TD_ERROR_MEMORY.
+typedef struct td_journal_content {
+  td_journal_owner owner;
+  size_t good;  // bytes up to the first damaged record
+  bool whole;   // a notebook was read
+  bool changed; // the notebook holds what its file does not
+} td_journal_content;
+
+// What the records make of an empty notebook. TD_ERROR_MEMORY.
 int td_journal_replay(td_context *context, const char *bytes, size_t size, td_notebook *notebook,
-                      td_journal_owner *owner, size_t *good);
+                      td_journal_content *content);
 #endif

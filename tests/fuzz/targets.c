@@ -266,11 +266,10 @@ void fuzz_journal(const uint8_t *bytes, size_t size) {
     at += length;
   }
   td_notebook *notebook = td_notebook_new();
-  td_journal_owner owner = {0};
-  size_t good = 0;
+  td_journal_content content;
   if (!notebook || journal.failed) fail("no memory");
-  if (td_journal_replay(context, journal.data, journal.length, notebook, &owner, &good) == TD_OK) {
-    if (good != journal.length) fail("a journal is not read to its end");
+  if (td_journal_replay(context, journal.data, journal.length, notebook, &content) == TD_OK) {
+    if (content.good != journal.length) fail("a journal is not read to its end");
     td_ipynb_print(context, notebook, &again);
   }
   td_text_clear(&journal);

@@ -167,6 +167,24 @@ START_TEST(all_comes_back) {
 }
 END_TEST
 
+START_TEST(nothing_is_left) { // of a deck that was looked at
+  ck_assert_int_eq(td_deck_to_notebook(context, "# %%\na\n", 7, notebook), TD_OK);
+  begin("x.deck");
+  update(2);
+  die_and_look("x.deck");
+  ck_assert(journal && !found.left && !found.damaged);
+  td_journal_begin(journal, notebook, now);
+  run(0, "1\n");
+  die_and_look("x.deck");
+  same(found.left);
+  td_notebook_saved(found.left); // its output is in no deck
+  td_journal_begin(journal, found.left, now);
+  die_and_look("x.deck");
+  same(found.left);
+  td_journal_close(journal);
+}
+END_TEST
+
 START_TEST(running_cells) { // are interrupted ones afterwards, with what they had put out
   begin("x.deck");
   add("a"), add("b");
@@ -644,7 +662,7 @@ END_TEST
 int main(void) {
   Suite *suite = suite_create("notebook/journal");
   const struct { const char *name; const TTest *test; } cases[] = {
-      {"back", all_comes_back}, {"running", running_cells}, {"deleted", deleted_and_back}, {"second", edits_wait_a_second},
+      {"back", all_comes_back}, {"nothing", nothing_is_left}, {"running", running_cells}, {"deleted", deleted_and_back}, {"second", edits_wait_a_second},
       {"long", long_runs}, {"grown", old_content_goes}, {"jupyter", jupyter_comes_back}, {"unnamed", unnamed_notebooks},
       {"cut", cut_anywhere}, {"flipped", flipped_anywhere}, {"disk", disk_fails}, {"opening", opening_fails},
       {"memory", memory_runs_out}, {"closed", read_only_folder}, {"none", no_journal_at_all}, {"removed", removed_by_others},
