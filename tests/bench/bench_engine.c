@@ -1,5 +1,5 @@
-// The engine's own cost of one add of two one-element tensors: plain, and recorded on tapes of 1,000 records, their making and
-// freeing included. Best of 9 runs.
+// The engine's own cost of one add of two one-element tensors: plain, and recorded on tapes of 1,000 records, their
+// making and freeing included. Best of 9 runs.
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -35,7 +35,9 @@ static double each(td_context *context, td_tensor *a, td_tensor *b, bool record)
   return (now() - start) / ADDS / TAPES;
 }
 
-static int ascending(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
+static int ascending(const void *a, const void *b) {
+  return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
 
 int main(void) {
   td_context *context = td_context_new(1);

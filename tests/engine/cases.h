@@ -1,5 +1,6 @@
 // Ops with their right answers, one line each. A tensor is written as nested lists behind its dtype ("i64 [[1, 2], [3,
-// 4]]", float64 when none is named), or as an empty shape ("f32 {0, 5}"); tensors are separated by ";"; an input may be "none".
+// 4]]", float64 when none is named), or as an empty shape ("f32 {0, 5}"); tensors are separated by ";"; an input may be
+// "none".
 #ifndef TESTS_ENGINE_CASES_H
 #define TESTS_ENGINE_CASES_H
 #include <check.h>

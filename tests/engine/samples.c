@@ -1,5 +1,5 @@
-// Reading samples. The n-th element of an input is a fixed function of n and of the input's place, so that every run, every
-// form and every dtype sees the same numbers.
+// Reading samples. The n-th element of an input is a fixed function of n and of the input's place, so that every run,
+// every form and every dtype sees the same numbers.
 #include "tests/engine/samples.h"
 #include <ctype.h>
 #include <math.h>

@@ -21,12 +21,14 @@ enum sample_form {
 // floating input.
 bool sample_make(td_context *context, const td_op *op, const td_sample *sample, enum sample_form form, int dtype,
                  sample_call *call, char problem[200]);
-// The values of op's arguments, by a text such as "axis=1, keepdims=True"; those that it doesn't name have their defaults.
+// The values of op's arguments, by a text such as "axis=1, keepdims=True"; those that it doesn't name have their
+// defaults.
 bool sample_arguments(const td_op *op, const char *text, td_arg *args, char problem[200]);
 void sample_drop(sample_call *call);
 int sample_run(td_context *context, const td_op *op, const sample_call *call, td_tensor **out); // td_op_apply
-void sample_title(const td_sample *sample, char *title, size_t size); // "sample 2,3; 3 | axis=1", as reference values name it
-// The cotangent that the reference values give to output n of a call: fixed numbers of out's shape and dtype. NULL when the
-// call has no gradient in that output (or no memory). New reference.
+// "sample 2,3; 3 | axis=1", as reference values name it
+void sample_title(const td_sample *sample, char *title, size_t size);
+// The cotangent that the reference values give to output n of a call: fixed numbers of out's shape and dtype. NULL when
+// the call has no gradient in that output (or no memory). New reference.
 td_tensor *sample_cotangent(td_context *context, const td_op *op, const sample_call *call, int n, const td_tensor *out);
 #endif

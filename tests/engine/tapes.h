@@ -1,5 +1,5 @@
-// What the suites of tapes share: a context whose places are line numbers, tensors that are dropped at a test's end, and
-// short names for what every test does. Each test leaves as many live bytes as it found.
+// What the suites of tapes share: a context whose places are line numbers, tensors that are dropped at a test's end,
+// and short names for what every test does. Each test leaves as many live bytes as it found.
 #ifndef TESTS_ENGINE_TAPES_H
 #define TESTS_ENGINE_TAPES_H
 #include <check.h>
@@ -26,11 +26,13 @@ void watch(td_tape *tape, td_tensor *t);
 void done(td_tape *tape);                    // drops it
 td_variable *variable(double value, const char *name);
 td_tensor *value_of(td_variable *v);         // read for use in an op
-int ask(td_tape *tape, td_tensor *target, td_tensor *x, td_variable *v, td_tensor **gradient); // td_tape_gradient of one in one
+// td_tape_gradient of one in one
+int ask(td_tape *tape, td_tensor *target, td_tensor *x, td_variable *v, td_tensor **gradient);
 td_tensor *gradient(td_tape *tape, td_tensor *target, td_tensor *x);       // NULL: None
 td_tensor *gradient_in(td_tape *tape, td_tensor *target, td_variable *v);  // NULL: None
 double at(const td_tensor *t, int64_t index);
-void expect_why(td_tape *tape, td_tensor *x, td_variable *v, const char *part, const char *other); // both are in the answer
+// both are in the answer
+void expect_why(td_tape *tape, td_tensor *x, td_variable *v, const char *part, const char *other);
 
 int tapes_run(const char *name, const TTest *const *tests, int count); // runs a suite on small stacks; main's result
 #endif

@@ -1,5 +1,5 @@
-// backward() and requires_grad, what is refused, why a gradient is None, a million records on a small stack, and memory that
-// fails. Places are line numbers here.
+// backward() and requires_grad, what is refused, why a gradient is None, a million records on a small stack, and memory
+// that fails. Places are line numbers here.
 #include <math.h>
 #include "engine/tape/check.h"
 #include "tests/engine/tapes.h"

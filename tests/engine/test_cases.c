@@ -1,9 +1,10 @@
-// Runs tests/reference/cases.txt: inputs at which other systems were wrong, with their right answers. Every case runs in
-// float32 and float64, on one thread and on several. Below it stand the cases that are no straight program.
+// Runs tests/reference/cases.txt: inputs at which other systems were wrong, with their right answers. Every case runs
+// in float32 and float64, on one thread and on several. Below it stand the cases that are no straight program.
 //
 // A case is a program, one statement a line; names are of tensors, and a number in place of one is a 0-d tensor:
 //   case ID words                      begins one
-//   x = float 2,3 1 2 3 4 5 6          a tensor; "float" is the dtype that the case runs in; "-" is the shape of a 0-d one
+//   x = float 2,3 1 2 3 4 5 6          a tensor; "float" is the dtype that the case runs in; "-" is the shape of a 0-d
+//                                      one
 //   y, z = op x 2 none | axis=1        an op's outputs, in order
 //   g = gradient y x [c]               of sum(y), or of y weighted by c, in x; can be differentiated again
 //   value y float 3 1 2 3              y must have this dtype, this shape and these elements
@@ -61,7 +62,9 @@ static void close_context(void) {
   ck_assert_int_eq(td_memory_live(), live_before);
 }
 
-__attribute__((noreturn)) static void stop(const char *problem) { ck_abort_msg("%s, \"%s\": %s", title, line, problem); }
+__attribute__((noreturn)) static void stop(const char *problem) {
+  ck_abort_msg("%s, \"%s\": %s", title, line, problem);
+}
 
 // ---- words of a statement ----
 

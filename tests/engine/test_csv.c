@@ -117,9 +117,10 @@ START_TEST(missing_and_kinds) {
       "i,f,m,t,b,mix\n1,1,,a,True,true\n2,2.5,NA,2,FALSE,1\n3,3,nan,,true,0\n4,1e2,N/A,NULL,false,1\n";
   ck_assert_int_eq(open_text(text, strlen(text), &csv), TD_OK);
   ck_assert(td_csv_has_header(&csv));
-  ck_assert(td_csv_kind_of(&csv, 0, 1, false) == TD_CSV_INTEGERS && td_csv_kind_of(&csv, 1, 1, false) == TD_CSV_FLOATS &&
-            td_csv_kind_of(&csv, 2, 1, false) == TD_CSV_FLOATS && td_csv_kind_of(&csv, 3, 1, false) == TD_CSV_TEXTS &&
-            td_csv_kind_of(&csv, 4, 1, false) == TD_CSV_BOOLS && td_csv_kind_of(&csv, 5, 1, false) == TD_CSV_TEXTS);
+  ck_assert(td_csv_kind_of(&csv, 0, 1, false) == TD_CSV_INTEGERS &&
+            td_csv_kind_of(&csv, 1, 1, false) == TD_CSV_FLOATS && td_csv_kind_of(&csv, 2, 1, false) == TD_CSV_FLOATS &&
+            td_csv_kind_of(&csv, 3, 1, false) == TD_CSV_TEXTS && td_csv_kind_of(&csv, 4, 1, false) == TD_CSV_BOOLS &&
+            td_csv_kind_of(&csv, 5, 1, false) == TD_CSV_TEXTS);
   ck_assert_int_eq(td_csv_numbers(&csv, (const int64_t[]){2, 0}, 2, 1, TD_FLOAT32, NULL, &t), TD_OK);
   ck_assert(isnan(value(t, 0)) && value(t, 1) == 1 && isnan(value(t, 6)) && value(t, 7) == 4);
   td_tensor_unref(t);
@@ -127,7 +128,8 @@ START_TEST(missing_and_kinds) {
           "line 2, column 5: int32: a value is missing");
   refused(td_csv_numbers(&csv, (const int64_t[]){1}, 1, 1, TD_INT64, NULL, &t),
           "line 3, column 3: int64: the number is not whole");
-  refused(td_csv_numbers(&csv, (const int64_t[]){3}, 1, 1, TD_FLOAT32, NULL, &t), "line 2, column 6: 'a' is not a number");
+  refused(td_csv_numbers(&csv, (const int64_t[]){3}, 1, 1, TD_FLOAT32, NULL, &t),
+          "line 2, column 6: 'a' is not a number");
   refused(td_csv_numbers(&csv, (const int64_t[]){0}, 1, 1, TD_BOOL, NULL, &t),
           "line 3, column 1: bool: the dtype can't hold");
   td_csv_close(&csv);
@@ -144,7 +146,8 @@ static bool header_of(const char *text) {
 
 START_TEST(headers_and_blocks) {
   ck_assert(header_of("a,b\n1,2\n") && header_of(",a\n0,2\n") && header_of(",0,1\n0,5,6\n"));
-  ck_assert(!header_of("1,b\n1,2\n") && !header_of(",1,2\n0,5,6\n") && !header_of("a,\n1,2\n") && !header_of("\"\"\n1\n"));
+  ck_assert(!header_of("1,b\n1,2\n") && !header_of(",1,2\n0,5,6\n") && !header_of("a,\n1,2\n") &&
+            !header_of("\"\"\n1\n"));
   td_csv csv;
   td_tensor *t;
   uint64_t at = 0;
@@ -222,6 +225,7 @@ END_TEST
 
 int main(void) {
   const char *const names[] = {"cutting", "quotes", "numbers", "missing", "refused", "spoiled", "written"};
-  const TTest *const tests[] = {cutting, quotes, numbers, missing_and_kinds, headers_and_blocks, refused_texts, spoiled, written};
+  const TTest *const tests[] = {cutting,       quotes,  numbers, missing_and_kinds, headers_and_blocks,
+                                refused_texts, spoiled, written};
   return RUN_SUITE("engine/csv", names, tests);
 }

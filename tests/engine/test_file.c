@@ -1,5 +1,5 @@
-// File calls: reading, atomic saving, appending. Every call of a save is made to fail in turn: the old file or the new one
-// must be there, whole, with nothing beside it. The tests write into the working folder.
+// File calls: reading, atomic saving, appending. Every call of a save is made to fail in turn: the old file or the new
+// one must be there, whole, with nothing beside it. The tests write into the working folder.
 #include <check.h>
 #include <dirent.h>
 #include <errno.h>

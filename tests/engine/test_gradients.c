@@ -1,6 +1,6 @@
-// Walks the op table: every row must be complete, and every sample of every row must run plainly, strided, empty and 0-d,
-// leave its inputs' bytes alone, and agree with central differences to second order. Names no op: a new row is tested by
-// standing in its family's list.
+// Walks the op table: every row must be complete, and every sample of every row must run plainly, strided, empty and
+// 0-d, leave its inputs' bytes alone, and agree with central differences to second order. Names no op: a new row is
+// tested by standing in its family's list.
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

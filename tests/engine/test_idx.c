@@ -1,5 +1,5 @@
-// IDX files: every type, gzipped and not, and every way in which a file can be wrong. Files are written into the working
-// folder. MNIST's own files are read where the sample data is.
+// IDX files: every type, gzipped and not, and every way in which a file can be wrong. Files are written into the
+// working folder. MNIST's own files are read where the sample data is.
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -376,7 +376,8 @@ START_TEST(saved) {
     td_tensor_unref(back);
   }
   unlink("x.idx.gz");
-  td_tensor *t = td_tensor_zeros(context, TD_INT64, 1, (const int64_t[]){1}), *u = td_tensor_zeros(context, TD_UINT8, 0, NULL);
+  td_tensor *t = td_tensor_zeros(context, TD_INT64, 1, (const int64_t[]){1}),
+            *u = td_tensor_zeros(context, TD_UINT8, 0, NULL);
   ck_assert_int_eq(td_idx_save(context, "x.idx", t), TD_ERROR_DTYPE);
   ck_assert_int_eq(td_idx_save(context, "x.idx", u), TD_ERROR_SHAPE);
   td_tensor_unref(t);

@@ -1,5 +1,5 @@
-// Linear algebra: what defines each decomposition, on random matrices of many sizes; refusals with their messages; forms
-// of einsum against plain sums.
+// Linear algebra: what defines each decomposition, on random matrices of many sizes; refusals with their messages;
+// forms of einsum against plain sums.
 #include <math.h>
 #include <string.h>
 #include "engine/device/cpu/lapack.h"
@@ -39,7 +39,8 @@ static const op_case cases[] = {
     {"einsum", "[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]", "subscripts=\"iij->ij\"", "[[1, 2], [7, 8]]",
      "[[[1, 1], [0, 0]], [[0, 0], [1, 1]]]"},
     {"einsum", "[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]", "subscripts=\"iij->i\"", "[3, 15]", NULL},
-    {"einsum", "{2, 3}; {4, 2}", "subscripts=\"ij,jk\"", "!SHAPE: 'j' has size 3 in operand 0 and 4 in operand 1", NULL},
+    {"einsum", "{2, 3}; {4, 2}", "subscripts=\"ij,jk\"", "!SHAPE: 'j' has size 3 in operand 0 and 4 in operand 1",
+     NULL},
     {"einsum", "{2, 3}", "subscripts=\"ij->ii\"", "!SHAPE: the result has 'i' twice", NULL},
     {"einsum", "{2, 3}", "subscripts=\"ij->k\"", "!SHAPE: the result has 'k', which no operand has", NULL},
     {"einsum", "{2, 3}", "subscripts=\"ij,jk\"", "!SHAPE: are for 2 operands, and 1 is given", NULL},

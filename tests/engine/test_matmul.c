@@ -132,7 +132,8 @@ START_TEST(long_float32_sums_keep_their_digits) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (size_t f = 0; f < sizeof factors / sizeof *factors; f++) {
       const int64_t *size = sizes[i], shape_a[] = {size[0], size[2]}, shape_b[] = {size[2], size[1]};
-      td_tensor *in[] = {td_tensor_new(context, TD_FLOAT32, 2, shape_a), td_tensor_new(context, TD_FLOAT32, 2, shape_b)};
+      td_tensor *in[] = {td_tensor_new(context, TD_FLOAT32, 2, shape_a),
+                         td_tensor_new(context, TD_FLOAT32, 2, shape_b)};
       td_tensor *out[TD_OUTPUT_MAX];
       for (int k = 0; k < 2; k++)
         for (int64_t j = 0; j < in[k]->size; j++) ((float *)in[k]->data)[j] = factors[f][k];

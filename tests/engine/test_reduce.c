@@ -127,7 +127,8 @@ static const op_case cases[] = {
     {"quantile", "[1, 2]; nan", NULL, "!VALUE: q must be 0 to 1, not nan", NULL},
     {"quantile", "[1, 2]; bool 1", NULL, "!DTYPE: q must be numbers, not bool", NULL},
     {"quantile", "[inf, inf, 1]; 0.75", NULL, "inf", NULL},
-    {"quantile", "[5, 1, 2]; [[0.25, 0.75], [0.5, 1]]", NULL, "[[1.5, 3.5], [2, 5]]", "[1.5, 0.5, 2]; [[2, 6], [0, 0]]"},
+    {"quantile", "[5, 1, 2]; [[0.25, 0.75], [0.5, 1]]", NULL, "[[1.5, 3.5], [2, 5]]",
+     "[1.5, 0.5, 2]; [[2, 6], [0, 0]]"},
     {"nanquantile", "[[5, nan, 1, 2], [nan, nan, 1, nan]]; 0.25", "axis=1", "[1.5, 1]",
      "[[0, 0, 0.5, 0.5], [0, 0, 1, 0]]; 2"},
     {"percentile", "[5, 1, 2]; 75", "method=\"lower\"", "2", "[0, 0, 1]; 0"},
@@ -297,7 +298,8 @@ END_TEST
 
 START_TEST(long_lines_are_sorted) {
   const int64_t shape[] = {2, 150001}, turned[] = {150001, 2}, strides[] = {1, 150001};
-  const td_arg last[4] = {TD_INT_ARG(-1), TD_INT_ARG(0), TD_INT_ARG(1)}, first[4] = {TD_INT_ARG(0), TD_INT_ARG(0), TD_INT_ARG(1)};
+  const td_arg last[4] = {TD_INT_ARG(-1), TD_INT_ARG(0), TD_INT_ARG(1)},
+               first[4] = {TD_INT_ARG(0), TD_INT_ARG(0), TD_INT_ARG(1)};
   td_tensor *x = td_tensor_new(context, TD_FLOAT32, 2, shape);
   for (int64_t i = 0; i < x->size; i++) ((float *)x->data)[i] = (float)(i * 7919 % 100003) - 50000;
   td_tensor *t = td_tensor_view(context, x, 2, turned, strides, 0);

@@ -327,7 +327,8 @@ static uint32_t draw(uint64_t n, uint32_t below) {
   return bits[0] % below;
 }
 
-// A view of random axes, steps (0 and negative too) and offset of a tensor that holds 0, 1, 2, ... (mod 256 bytes apart).
+// A view of random axes, steps (0 and negative too) and offset of a tensor that holds 0, 1, 2, ... (mod 256 bytes
+// apart).
 static void check_contiguous_copy(uint64_t seed, uint8_t dtype, int64_t most) {
   int rank = (int)draw(seed, 5) + 1;
   int64_t shape[TD_RANK_MAX], strides[TD_RANK_MAX], low = 0, high = 0;

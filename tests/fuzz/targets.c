@@ -30,7 +30,9 @@ enum { MILLISECONDS = 40, RUNS_KEPT = 64 };
 
 // An input may ask for more memory than there is: it gets an error, as from the C library.
 const char *__asan_default_options(void);
-const char *__asan_default_options(void) { return "allocator_may_return_null=1:max_allocation_size_mb=512:detect_leaks=0"; }
+const char *__asan_default_options(void) {
+  return "allocator_may_return_null=1:max_allocation_size_mb=512:detect_leaks=0";
+}
 
 static void fail(const char *what) {
   fprintf(stderr, "fuzz: %s\n", what);
@@ -127,8 +129,9 @@ static void call_format(const char *spec, td_value value) { // spec.format(value
 }
 
 static td_value sample(int which) {
-  static const char *const codes[] = {"12345", "-7", "0.1", "-1e300", "float('nan')", "'text \\xe9'", "True", "None", "(1, 'a', 2.5)",
-                                      "[1]", "{'k': 3}", "tensor([1.5, 2.0])", "tensor(2.5)", "-9223372036854775807 - 1", "''", "1e22"};
+  static const char *const codes[] = {
+      "12345", "-7", "0.1", "-1e300", "float('nan')", "'text \\xe9'", "True", "None", "(1, 'a', 2.5)", "[1]",
+      "{'k': 3}", "tensor([1.5, 2.0])", "tensor(2.5)", "-9223372036854775807 - 1", "''", "1e22"};
   char code[64];
   snprintf(code, sizeof code, "value = %s", codes[which & 15]);
   td_run_options options = {.name = "sample", .folder = ""};
@@ -210,7 +213,8 @@ void fuzz_cells(const uint8_t *bytes, size_t size) {
   td_deck_clear(&deck);
   td_notebook *notebook = td_notebook_new();
   td_text text = {0};
-  if (!notebook || td_deck_to_notebook(context, (const char *)bytes, size, notebook) != TD_OK) fail("any text is a deck");
+  if (!notebook || td_deck_to_notebook(context, (const char *)bytes, size, notebook) != TD_OK)
+    fail("any text is a deck");
   td_deck_print(notebook, &text);
   if (text.length != size || (size && memcmp(text.data, bytes, size))) fail("a deck is not written as it was");
   td_text_clear(&text);
@@ -390,7 +394,8 @@ void fuzz_events(const uint8_t *bytes, size_t size) {
 }
 
 void fuzz_json(const uint8_t *bytes, size_t size) {
-  static const char code[] = "import json\ntry:\n    value = json.loads(text)\nexcept (ValueError, OverflowError, RecursionError):\n    value = None\n"
+  static const char code[] = "import json\ntry:\n    value = json.loads(text)\nexcept (ValueError, OverflowError, "
+                             "RecursionError):\n    value = None\n"
                              "assert repr(json.loads(json.dumps(value))) == repr(value)\n";
   open_session();
   td_str *text = td_str_new(session, (const char *)bytes, size);
@@ -406,8 +411,10 @@ void fuzz_json(const uint8_t *bytes, size_t size) {
 // A file that is damaged is a ValueError or an OSError, whatever it holds.
 void fuzz_checkpoint(const uint8_t *bytes, size_t size) {
   static const char code[] =
-      "def opened(f):\n    try:\n        f()\n    except (ValueError, OSError, RecursionError, OverflowError, MemoryError):\n        pass\n"
-      "def restored():\n    Checkpoint(step=0, w=Variable(zeros(2)), d=iter(Dataset(arange(3)).shuffle(3))).restore(path, strict=False, verbose=False)\n"
+      "def opened(f):\n    try:\n        f()\n    except (ValueError, OSError, RecursionError, OverflowError, "
+      "MemoryError):\n        pass\n"
+      "def restored():\n    Checkpoint(step=0, w=Variable(zeros(2)), "
+      "d=iter(Dataset(arange(3)).shuffle(3))).restore(path, strict=False, verbose=False)\n"
       "opened(restored)\nopened(lambda: load_model(path))\nopened(lambda: load_weights(Dense(2), path))\n"
       "opened(lambda: Dataset.load(path))\n";
   open_session();

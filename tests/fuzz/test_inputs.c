@@ -1,6 +1,6 @@
-// Inputs from a stranger, in every "make check": all past finds, then mutations of the golden decks, format specs, numbers,
-// deck files and data files, the same ones on every run. Each batch runs in a process of its own; when it dies, the input
-// that was running is shown, to be made small and kept in tests/fuzz/finds.
+// Inputs from a stranger, in every "make check": all past finds, then mutations of the golden decks, format specs,
+// numbers, deck files and data files, the same ones on every run. Each batch runs in a process of its own; when it
+// dies, the input that was running is shown, to be made small and kept in tests/fuzz/finds.
 #include <check.h>
 #include <glob.h>
 #include <limits.h>
@@ -93,8 +93,9 @@ static void run_alone(target *run, void (*make)(uint64_t, input *), uint64_t fir
   }
   int status = 0;
   waitpid(child, &status, 0);
-  ck_assert_msg(status == 0, "inputs %llu to %llu ended with status %#x at this one (%zu bytes):\n%.*s", (unsigned long long)first,
-                (unsigned long long)(first + count - 1), (unsigned)status, current->size, (int)current->size, (char *)current->bytes);
+  ck_assert_msg(status == 0, "inputs %llu to %llu ended with status %#x at this one (%zu bytes):\n%.*s",
+                (unsigned long long)first, (unsigned long long)(first + count - 1), (unsigned)status, current->size,
+                (int)current->size, (char *)current->bytes);
   munmap(current, sizeof *current);
 }
 
@@ -122,7 +123,9 @@ static void splice(input *in, size_t at, size_t size, const void *bytes, size_t 
   in->size += count - size;
 }
 
-static bool in_word(uint8_t c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 128; }
+static bool in_word(uint8_t c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 128;
+}
 
 static void find_word(const input *in, size_t at, size_t *begin, size_t *size) { // the word or sign at a place
   size_t end = at;
@@ -141,15 +144,17 @@ static void find_line(const input *in, size_t at, size_t *begin, size_t *size) {
 }
 
 static const char *const words[] = {
-    "0", "-1", "9223372036854775807", "1e308", "0.0", "''", "'x'", "None", "True", "[]", "()", "{}", "self", "...", "f'{1}'", "b", "x",
-    "int", "list", "dict", "str", "object", "type", "print", "len", "range(3)", "range(9223372036854775807)", "lambda: 0", "tensor([1.0])",
-    "zeros((0, 3))", "Variable(1.0)", "GradientTape()", "(1, 2)", "[1, [2]]", "{1: 2}", "{1}", "iter([1])", "map(str, [1])", "slice(1)",
-    "float('nan')", "ValueError", "ValueError('e')", "super()", "Exception", "(x for x in [1])", "property", "staticmethod", "classmethod",
-    "+", "-", "*", "**", "/", "//", "%", "@", "==", "!=", "<", "in", "not in", "is", "and", "or", "not", "if", "else", "for", "while", "def",
-    "class", "return", "yield", "break", "continue", "raise", "try:", "except:", "finally:", "with", "as", "del", "global", "nonlocal",
-    "import", "from", "assert", "pass", ":", ",", ".", "(", ")", "[", "]", "{", "}", "=", "+=", ":=", "->", "*x", "**x", ";", "\n", "\n    ",
-    "\t", "\\", "'", "\"", "'''", "#", "%who", "!", "?", "f'{", "}'", "1_0", "0x", "0b1", "1e", ".5", "\xc3\xa9", "\xff", "__init__",
-    "__getattr__", "__eq__", "__hash__", "__iter__", "__next__", "__repr__", "__del__", "__class__", "__dict__", "__add__", "__bool__"};
+    "0", "-1", "9223372036854775807", "1e308", "0.0", "''", "'x'", "None", "True", "[]", "()", "{}", "self", "...",
+    "f'{1}'", "b", "x", "int", "list", "dict", "str", "object", "type", "print", "len", "range(3)",
+    "range(9223372036854775807)", "lambda: 0", "tensor([1.0])", "zeros((0, 3))", "Variable(1.0)", "GradientTape()",
+    "(1, 2)", "[1, [2]]", "{1: 2}", "{1}", "iter([1])", "map(str, [1])", "slice(1)", "float('nan')", "ValueError",
+    "ValueError('e')", "super()", "Exception", "(x for x in [1])", "property", "staticmethod", "classmethod", "+", "-",
+    "*", "**", "/", "//", "%", "@", "==", "!=", "<", "in", "not in", "is", "and", "or", "not", "if", "else", "for",
+    "while", "def", "class", "return", "yield", "break", "continue", "raise", "try:", "except:", "finally:", "with",
+    "as", "del", "global", "nonlocal", "import", "from", "assert", "pass", ":", ",", ".", "(", ")", "[", "]", "{", "}",
+    "=", "+=", ":=", "->", "*x", "**x", ";", "\n", "\n    ", "\t", "\\", "'", "\"", "'''", "#", "%who", "!", "?", "f'{",
+    "}'", "1_0", "0x", "0b1", "1e", ".5", "\xc3\xa9", "\xff", "__init__", "__getattr__", "__eq__", "__hash__",
+    "__iter__", "__next__", "__repr__", "__del__", "__class__", "__dict__", "__add__", "__bool__"};
 enum { WORDS = sizeof words / sizeof *words };
 
 static void mutate_text(uint64_t *state, input *in) {
@@ -211,22 +216,25 @@ static void make_of_pieces(uint64_t number, input *in, const char *const *pieces
 }
 
 static void make_format(uint64_t number, input *in) {
-  static const char *const pieces[] = {"<", ">", "=", "^", "+", "-", " ", "#", "0", "1", "9", "12", "30", "999999999999", ",", "_", ".", ".3",
-                                       ".0", "e", "E", "f", "F", "g", "G", "n", "%", "d", "b", "o", "x", "X", "c", "s", "r", "a", "{", "}", "{}",
-                                       "{0}", "{value}", "{0.real}", "{0[1]}", "{:{}}", "!r", "!s", "!a", "!", ":", "{value!r:>", "%s", "%d", "%5.2f",
-                                       "%(k)s", "%*d", "%%", "é", "\xff", "z", "[", "]", "=", "'", "\n", "\\", "\\N{", "x=", "lambda", "*"};
+  static const char *const pieces[] = {
+      "<", ">", "=", "^", "+", "-", " ", "#", "0", "1", "9", "12", "30", "999999999999", ",", "_", ".", ".3", ".0", "e",
+      "E", "f", "F", "g", "G", "n", "%", "d", "b", "o", "x", "X", "c", "s", "r", "a", "{", "}", "{}", "{0}", "{value}",
+      "{0.real}", "{0[1]}", "{:{}}", "!r", "!s", "!a", "!", ":", "{value!r:>", "%s", "%d", "%5.2f", "%(k)s", "%*d",
+      "%%", "é", "\xff", "z", "[", "]", "=", "'", "\n", "\\", "\\N{", "x=", "lambda", "*"};
   make_of_pieces(number, in, pieces, sizeof pieces / sizeof *pieces, 7);
 }
 
 static void make_number(uint64_t number, input *in) {
-  static const char *const pieces[] = {"0", "1", "7", "9", "9223372036854775807", "18446744073709551616", "-", "+", "_", ".", "e", "E", "e-", "e308",
-                                       "0x", "0b", "0o", "a", "f", "z", "Z", "inf", "nan", "infinity", " ", "\t", "\n", "\xc2\xa0", "\xd9\xa3", "\xff",
-                                       "000000000000000000000000", "4.9e-324", "2.4703282292062328e-324", "1.7976931348623158e308", "j", "x"};
+  static const char *const pieces[] = {
+      "0", "1", "7", "9", "9223372036854775807", "18446744073709551616", "-", "+", "_", ".", "e", "E", "e-", "e308",
+      "0x", "0b", "0o", "a", "f", "z", "Z", "inf", "nan", "infinity", " ", "\t", "\n", "\xc2\xa0", "\xd9\xa3", "\xff",
+      "000000000000000000000000", "4.9e-324", "2.4703282292062328e-324", "1.7976931348623158e308", "j", "x"};
   make_of_pieces(number, in, pieces, sizeof pieces / sizeof *pieces, 6);
 }
 
 static void make_cells(uint64_t number, input *in) {
-  static const char *const pieces[] = {"# %%", "\n", "\r\n", "[markdown]", " ", "# %", "#", "%%", "x = 1\n", "\"\"\"", "# %%\n", "\xc3\xa9", "\xff"};
+  static const char *const pieces[] = {
+      "# %%", "\n", "\r\n", "[markdown]", " ", "# %", "#", "%%", "x = 1\n", "\"\"\"", "# %%\n", "\xc3\xa9", "\xff"};
   make_of_pieces(number, in, pieces, sizeof pieces / sizeof *pieces, 20);
 }
 
@@ -244,7 +252,8 @@ static void make_idx(uint64_t number, input *in) {
 #ifdef HAVE_ZLIB
   if (below(&state, 2)) { // the same, gzipped
     static uint8_t packed[INPUT_MAX];
-    z_stream stream = {.next_in = in->bytes, .avail_in = (unsigned)in->size, .next_out = packed, .avail_out = sizeof packed};
+    z_stream stream = {
+        .next_in = in->bytes, .avail_in = (unsigned)in->size, .next_out = packed, .avail_out = sizeof packed};
     ck_assert_int_eq(deflateInit2(&stream, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
     deflate(&stream, Z_FINISH);
     in->size = stream.total_out;
@@ -290,13 +299,17 @@ static void make_spoiled(uint64_t number, input *in) {
 }
 
 static void make_table(uint64_t number, input *in) {
-  static const char *const pieces[] = {",", ",", "\n", "\r\n", "\"", "\"a, b\"", "\"\"", "1", "2.5", "-3e4", "nan", "NA", "text", " ", "\xc3\xa9", "\xff", "\xef\xbb\xbf", "99999999999999999999", "1e", "inf"};
+  static const char *const pieces[] = {
+      ",", ",", "\n", "\r\n", "\"", "\"a, b\"", "\"\"", "1", "2.5", "-3e4", "nan", "NA", "text", " ", "\xc3\xa9",
+      "\xff", "\xef\xbb\xbf", "99999999999999999999", "1e", "inf"};
   make_of_pieces(number, in, pieces, sizeof pieces / sizeof *pieces, 30);
   splice(in, 0, 1, "", 0);
 }
 
 static void make_json(uint64_t number, input *in) {
-  static const char *const pieces[] = {"{", "}", "[", "]", ",", ":", "\"a\"", "\"\"", "\"\\u00e9\\n\"", "\"\\ud83d\"", "1", "-0", "2.5e3", "1e999", "null", "true", "NaN", " ", "\n", "{\"k\":[1,{}]}", "\"", "\\", "\xff", "9223372036854775808"};
+  static const char *const pieces[] = {
+      "{", "}", "[", "]", ",", ":", "\"a\"", "\"\"", "\"\\u00e9\\n\"", "\"\\ud83d\"", "1", "-0", "2.5e3", "1e999",
+      "null", "true", "NaN", " ", "\n", "{\"k\":[1,{}]}", "\"", "\\", "\xff", "9223372036854775808"};
   make_of_pieces(number, in, pieces, sizeof pieces / sizeof *pieces, 14);
   splice(in, 0, 1, "", 0);
 }
@@ -305,10 +318,15 @@ static void make_json(uint64_t number, input *in) {
 
 // What drives a find that is named TARGET-WHAT.
 static target *target_of(const char *name) {
-  static const struct { const char *name; target *run; } targets[] = {
-      {"language-", fuzz_language}, {"format-", fuzz_format}, {"number-", fuzz_number}, {"cells-", fuzz_cells}, {"idx-", fuzz_idx},
-      {"npy-", fuzz_npy}, {"npz-", fuzz_npz}, {"safetensors-", fuzz_safetensors}, {"csv-", fuzz_csv}, {"png-", fuzz_png}, {"events-", fuzz_events},
-      {"json-", fuzz_json}, {"ipynb-", fuzz_ipynb}, {"checkpoint-", fuzz_checkpoint}, {"journal-", fuzz_journal}};
+  static const struct { const char *name; target *run;
+  } targets[] = {{"language-", fuzz_language}, {"format-", fuzz_format},
+                 {"number-", fuzz_number},     {"cells-", fuzz_cells},
+                 {"idx-", fuzz_idx},           {"npy-", fuzz_npy},
+                 {"npz-", fuzz_npz},           {"safetensors-", fuzz_safetensors},
+                 {"csv-", fuzz_csv},           {"png-", fuzz_png},
+                 {"events-", fuzz_events},     {"json-", fuzz_json},
+                 {"ipynb-", fuzz_ipynb},       {"checkpoint-", fuzz_checkpoint},
+                 {"journal-", fuzz_journal}};
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
     if (strncmp(name, targets[i].name, strlen(targets[i].name)) == 0) return targets[i].run;
   ck_abort_msg("tests/fuzz/finds/%s: the name of no target", name);
@@ -390,7 +408,8 @@ static void make_journal(uint64_t number, input *in) {
       uint8_t wire = below(&state, 8) ? (uint8_t)(below(&state, 2) * 2) : (uint8_t)below(&state, 6);
       record[length++] = (uint8_t)(field << 3 | wire);
       record[length++] = (uint8_t)below(&state, below(&state, 4) ? 12 : 256);
-      for (size_t i = wire == 2 ? record[length - 1] : 0; i > 0 && i < 13; i--) record[length++] = (uint8_t)(below(&state, 3) ? below(&state, 12) : below(&state, 256));
+      for (size_t i = wire == 2 ? record[length - 1] : 0; i > 0 && i < 13; i--)
+        record[length++] = (uint8_t)(below(&state, 3) ? below(&state, 12) : below(&state, 256));
     }
     record[0] = (uint8_t)(length - 2);
     splice(in, in->size, 0, record, length);
@@ -411,10 +430,12 @@ END_TEST
 
 int main(void) {
   Suite *suite = suite_create("fuzz/inputs");
-  const struct { const char *name; const TTest *test; } cases[] = {
-      {"finds", past_finds}, {"decks", mutated_decks}, {"formats", format_specs},
-      {"numbers", numbers}, {"cells", deck_cells}, {"idx", idx_files}, {"npy", npy_files}, {"npz", npz_files},
-      {"safetensors", safetensors_files}, {"png", png_files}, {"events", event_files}, {"csv", tables}, {"json", json_texts}, {"ipynb", notebooks}, {"journal", journals}};
+  const struct { const char *name; const TTest *test;
+  } cases[] = {{"finds", past_finds}, {"decks", mutated_decks}, {"formats", format_specs},
+               {"numbers", numbers},  {"cells", deck_cells},    {"idx", idx_files},
+               {"npy", npy_files},    {"npz", npz_files},       {"safetensors", safetensors_files},
+               {"png", png_files},    {"events", event_files},  {"csv", tables},
+               {"json", json_texts},  {"ipynb", notebooks},     {"journal", journals}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *test = tcase_create(cases[i].name);
     tcase_set_timeout(test, 3600);

@@ -1,5 +1,5 @@
-// An interpreter for tests in C: runs a text and keeps what its events said. Kept text lives in fixed buffers, so that a
-// test may make any allocation fail.
+// An interpreter for tests in C: runs a text and keeps what its events said. Kept text lives in fixed buffers, so that
+// a test may make any allocation fail.
 #ifndef TESTS_LANGUAGE_RUNS_H
 #define TESTS_LANGUAGE_RUNS_H
 #include "repl/language/interpreter.h"

@@ -1,6 +1,6 @@
-// The evaluator from C: events of a run, what stays after an error, lookups that are remembered in the tree and what makes
-// them stale, values that are updated in place, calls and binding through the API, cycles, and interrupts. What Python
-// does as well is in tests/language/python.
+// The evaluator from C: events of a run, what stays after an error, lookups that are remembered in the tree and what
+// makes them stale, values that are updated in place, calls and binding through the API, cycles, and interrupts. What
+// Python does as well is in tests/language/python.
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>

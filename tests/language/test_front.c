@@ -35,7 +35,8 @@ static outcome run_text(const char *text, size_t length, bool resolved) {
   td_script *script = td_source_add(&interpreter->sources, "test.deck", "", text, length);
   td_node *tree;
   o.result = td_parse(script, arena, interpreter, &tree, &o.diagnostic);
-  if (o.result == TD_PARSED && resolved && !td_resolve(interpreter, script, arena, interpreter->main, tree, &o.diagnostic)) {
+  if (o.result == TD_PARSED && resolved &&
+      !td_resolve(interpreter, script, arena, interpreter->main, tree, &o.diagnostic)) {
     o.result = TD_PARSE_ERROR;
   }
   if (o.result == TD_PARSED) {
@@ -92,10 +93,12 @@ START_TEST(formatted_strings) {
   static const pair rows[] = {
       {"f'a{x}b'", "\nexpression (fstring 'a' (format x) 'b')"},
       {"f'{x!r:>{w}.2f}'", "\nexpression (fstring (format !r x (fstring '>' (format w) '.2f')))"},
-      {"f'{x=}{y = :3}{z=!s}'", "\nexpression (fstring (format !r 'x=' x) (format 'y = ' y (fstring '3')) (format !s 'z=' z))"},
+      {"f'{x=}{y = :3}{z=!s}'",
+       "\nexpression (fstring (format !r 'x=' x) (format 'y = ' y (fstring '3')) (format !s 'z=' z))"},
       {"f'{{{a}}}'", "\nexpression (fstring '{' (format a) '}')"},
       {"f\"{d['k']}{d[\"q\"]}\"", "\nexpression (fstring (format (index d 'k')) (format (index d 'q')))"},
-      {"f'{a, b}{ {1: 2}[1] }{(lambda x: x)(1)}'", "\nexpression (fstring (format (tuple a b)) (format (index (dict 1 2) 1)) (format (call (lambda (x) x) 1)))"},
+      {"f'{a, b}{ {1: 2}[1] }{(lambda x: x)(1)}'",
+       "\nexpression (fstring (format (tuple a b)) (format (index (dict 1 2) 1)) (format (call (lambda (x) x) 1)))"},
       {"f'{a!=b}{a:=5}'", "\nexpression (fstring (format (compare a != b)) (format a (fstring '=5')))"},
       {"'p' f'{x}' 'q' f'' 'r'", "\nexpression (fstring 'p' (format x) 'qr')"},
       {"f'''{\nx\n}'''", "\nexpression (fstring (format x))"},
@@ -109,13 +112,16 @@ END_TEST
 START_TEST(operators) {
   static const pair rows[] = {
       {"a | b ^ c & d << e + f * g", "\nexpression (| a (^ b (& c (<< d (+ e (* f g))))))"},
-      {"a - b - c, a ** b ** c, a @ b // c % d", "\nexpression (tuple (- (- a b) c) (** a (** b c)) (% (// (@ a b) c) d))"},
+      {"a - b - c, a ** b ** c, a @ b // c % d",
+       "\nexpression (tuple (- (- a b) c) (** a (** b c)) (% (// (@ a b) c) d))"},
       {"-a ** -b, ~a + +b", "\nexpression (tuple (- (** a (- b))) (+ (~ a) (+ b)))"},
-      {"a < b <= c != d is not e not in f is g in h", "\nexpression (compare a < b <= c != d is not e not in f is g in h)"},
+      {"a < b <= c != d is not e not in f is g in h",
+       "\nexpression (compare a < b <= c != d is not e not in f is g in h)"},
       {"not a and b or c and not d == e", "\nexpression (or (and (not a) b) (and c (not (compare d == e))))"},
       {"a if b else c if d else e", "\nexpression (conditional a b (conditional c d e))"},
       {"lambda: 0, lambda x, *y, z=1, **k: x", "\nexpression (tuple (lambda () 0) (lambda (x * z=1 *y **k) x))"},
-      {"lambda a, /, b, *, c: a if b else lambda: c", "\nexpression (lambda (a / b * c) (conditional a b (lambda () c)))"},
+      {"lambda a, /, b, *, c: a if b else lambda: c",
+       "\nexpression (lambda (a / b * c) (conditional a b (lambda () c)))"},
       {"(a + b) * (c)", "\nexpression (* (+ a b) c)"},
       {"a +\\\n  b", "\nexpression (+ a b)"},
       {"(a + # comment\n  b\n\n)", "\nexpression (+ a b)"},
@@ -126,12 +132,18 @@ END_TEST
 
 START_TEST(displays_and_calls) {
   static const pair rows[] = {
-      {"(), (1,), [1, *a,], {}, {1}, {*a, 2}, {**a, 1: 2,}", "\nexpression (tuple (tuple) (tuple 1) (list 1 *a) (dict) (set 1) (set *a 2) (dict _ a 1 2))"},
-      {"[x for x in y if a if b for z in x]", "\nexpression (list-comprehension x (for x in y if a if b) (for z in x))"},
-      {"{x: y for x, y in z}, {x for (x, *w), in y}", "\nexpression (tuple (dict-comprehension x y (for (tuple x y) in z)) (set-comprehension x (for (tuple (tuple x *w)) in y)))"},
-      {"f(x for x in y), f((x for x in y), 1)", "\nexpression (tuple (call f (generator x _ y (for x in _))) (call f (generator x _ y (for x in _)) 1))"},
+      {"(), (1,), [1, *a,], {}, {1}, {*a, 2}, {**a, 1: 2,}",
+       "\nexpression (tuple (tuple) (tuple 1) (list 1 *a) (dict) (set 1) (set *a 2) (dict _ a 1 2))"},
+      {"[x for x in y if a if b for z in x]",
+       "\nexpression (list-comprehension x (for x in y if a if b) (for z in x))"},
+      {"{x: y for x, y in z}, {x for (x, *w), in y}", "\nexpression (tuple (dict-comprehension x y (for (tuple x y) in "
+                                                      "z)) (set-comprehension x (for (tuple (tuple x *w)) in y)))"},
+      {"f(x for x in y), f((x for x in y), 1)",
+       "\nexpression (tuple (call f (generator x _ y (for x in _))) (call f (generator x _ y (for x in _)) 1))"},
       {"f(a, *b, c=1, *d, **e)(1).g[2]", "\nexpression (index (attribute g (call (call f a *b c=1 *d **e) 1)) 2)"},
-      {"x[1], x[1, 2], x[1,], x[:], x[1:], x[:2], x[::3], x[1:2:3]", "\nexpression (tuple (index x 1) (index x (tuple 1 2)) (index x (tuple 1)) (index x (slice _ _ _)) (index x (slice 1 _ _)) (index x (slice _ 2 _)) (index x (slice _ _ 3)) (index x (slice 1 2 3)))"},
+      {"x[1], x[1, 2], x[1,], x[:], x[1:], x[:2], x[::3], x[1:2:3]",
+       "\nexpression (tuple (index x 1) (index x (tuple 1 2)) (index x (tuple 1)) (index x (slice _ _ _)) (index x "
+       "(slice 1 _ _)) (index x (slice _ 2 _)) (index x (slice _ _ 3)) (index x (slice 1 2 3)))"},
       {"x[..., None, ::-1, a]", "\nexpression (index x (tuple ... None (slice _ _ -1) a))"},
   };
   EXPECT_TREES(rows, false);
@@ -141,17 +153,22 @@ END_TEST
 START_TEST(simple_statements) {
   static const pair rows[] = {
       {"a = b = c, *d = [e, (f, g)] = h", "\nassign a b (tuple c *d) (list e (tuple f g)) = h"},
-      {"a.b[c] += 1; a @= b; a //= b; a **= b; a >>= b", "\naugment += (index (attribute b a) c) 1\naugment @= a b\naugment //= a b\naugment **= a b\naugment >>= a b"},
-      {"a: int = 1; b.c: list[int]; d: 'x' = 1, 2", "\nannotated a 1\nannotated (attribute c b)\nannotated d (tuple 1 2)"},
+      {"a.b[c] += 1; a @= b; a //= b; a **= b; a >>= b",
+       "\naugment += (index (attribute b a) c) 1\naugment @= a b\naugment //= a b\naugment **= a b\naugment >>= a b"},
+      {"a: int = 1; b.c: list[int]; d: 'x' = 1, 2",
+       "\nannotated a 1\nannotated (attribute c b)\nannotated d (tuple 1 2)"},
       {"x; y;", "\nexpression x\nexpression y ;"},
       {"if a: x;", "\nif a\n  expression x"},
-      {"del a, b[1], (c, [d]); pass; assert a, 'm'; assert b", "\ndelete a (index b 1) (tuple c (list d))\npass\nassert a 'm'\nassert b"},
+      {"del a, b[1], (c, [d]); pass; assert a, 'm'; assert b",
+       "\ndelete a (index b 1) (tuple c (list d))\npass\nassert a 'm'\nassert b"},
       {"import a, b.c, d.e as f", "\nimport 'a' a\nimport 'b.c' b\nimport as 'd.e' f"},
       {"from a.b import c, d as e", "\nfrom-import 'a.b' c=c d=e"},
-      {"from .x import (a,\n b,)\nfrom ... import c\nfrom d import *", "\nfrom-import '.x' a=a b=b\nfrom-import '...' c=c\nfrom-import 'd'"},
+      {"from .x import (a,\n b,)\nfrom ... import c\nfrom d import *",
+       "\nfrom-import '.x' a=a b=b\nfrom-import '...' c=c\nfrom-import 'd'"},
       {"from __future__ import annotations", "\npass"},
       {"raise\nraise a\nraise a from b", "\nraise\nraise a\nraise a b"},
-      {"%time f(x)  \n!ls -l \\\n  | wc\nfoo.bar?\?  # c\n? x\n  # only a comment\n", "\ncommand % 'time f(x)'\ncommand ! 'ls -l \\\\\\n  | wc'\ncommand ? 'foo.bar?\?'\ncommand ? '? x'"},
+      {"%time f(x)  \n!ls -l \\\n  | wc\nfoo.bar?\?  # c\n? x\n  # only a comment\n",
+       "\ncommand % 'time f(x)'\ncommand ! 'ls -l \\\\\\n  | wc'\ncommand ? 'foo.bar?\?'\ncommand ? '? x'"},
       {"if a:\n  %who\n  !ls\n  b?\n", "\nif a\n  command % 'who'\n  command ! 'ls'\n  command ? 'b?'"},
       {"# %% [markdown]\n# text = (\n# %%\nx", "\nexpression x"},
       {"print(1)\r\nx\ry", "\nexpression (call print 1)\nexpression x\nexpression y"},
@@ -163,17 +180,27 @@ END_TEST
 
 START_TEST(compound_statements) {
   static const pair rows[] = {
-      {"if a:\n  b\nelif c: d\nelif e:\n\n  # c\n  f\nelse:\n  g", "\nif a\n  expression b\nelif c\n  expression d\nelif e\n  expression f\nelse\n  expression g"},
+      {"if a:\n  b\nelif c: d\nelif e:\n\n  # c\n  f\nelse:\n  g",
+       "\nif a\n  expression b\nelif c\n  expression d\nelif e\n  expression f\nelse\n  expression g"},
       {"while a: break\nelse: pass", "\nwhile a\n  break\nelse\n  pass"},
-      {"for i, (j, *k) in *a, b:\n\tcontinue\nelse:\n\tpass", "\nfor (tuple i (tuple j *k)) (tuple *a b)\n  continue\nelse\n  pass"},
+      {"for i, (j, *k) in *a, b:\n\tcontinue\nelse:\n\tpass",
+       "\nfor (tuple i (tuple j *k)) (tuple *a b)\n  continue\nelse\n  pass"},
       {"with a as b, c(), d as (e, f.g): pass", "\nwith a b (call c) _ d (tuple e (attribute g f))\n  pass"},
-      {"with (a as b, c,): pass\nwith (a, b): pass\nwith (a): pass\nwith (a).b as c: pass", "\nwith a b c _\n  pass\nwith a _ b _\n  pass\nwith a _\n  pass\nwith (attribute b a) c\n  pass"},
-      {"with (a, b) as c: pass\nwith (x for x in y): pass", "\nwith (tuple a b) c\n  pass\nwith (generator x _ y (for x in _)) _\n  pass"},
-      {"try: a\nexcept B: c\nexcept (D, E) as f: g\nexcept: h\nelse: i\nfinally: j", "\ntry\n  expression a\nexcept B\n  expression c\nexcept (tuple D E) as f\n  expression g\nexcept\n  expression h\nelse\n  expression i\nfinally\n  expression j"},
+      {"with (a as b, c,): pass\nwith (a, b): pass\nwith (a): pass\nwith (a).b as c: pass",
+       "\nwith a b c _\n  pass\nwith a _ b _\n  pass\nwith a _\n  pass\nwith (attribute b a) c\n  pass"},
+      {"with (a, b) as c: pass\nwith (x for x in y): pass",
+       "\nwith (tuple a b) c\n  pass\nwith (generator x _ y (for x in _)) _\n  pass"},
+      {"try: a\nexcept B: c\nexcept (D, E) as f: g\nexcept: h\nelse: i\nfinally: j",
+       "\ntry\n  expression a\nexcept B\n  expression c\nexcept (tuple D E) as f\n  expression g\nexcept\n  expression "
+       "h\nelse\n  expression i\nfinally\n  expression j"},
       {"try: a\nfinally: b", "\ntry\n  expression a\nfinally\n  expression b"},
-      {"def f(a, b: int = 1, /, c=2, *args: T, d, e: int = 3, **kw) -> list[int]:\n  'doc'\n  return a, *b", "\ndef f (a b=1 / c=2 * d e=3 *args **kw) doc 'doc'\n  return (tuple a *b)"},
-      {"def f(*, a): return\n@a.b\n@c(1)\ndef g(): 'only'", "\ndef f (* a)\n  return\n@(attribute b a)\n@(call c 1)\ndef g () doc 'only'"},
-      {"class A: pass\n@d\nclass B(A):\n  'doc'\n  x = 1\n  def __init__(self): self.__y = __z__\nself.__y", "\nclass A\n  pass\n@d\nclass B A doc 'doc'\n  assign x = 1\n  def __init__ (self)\n    assign (attribute _B__y self) = __z__\nexpression (attribute __y self)"},
+      {"def f(a, b: int = 1, /, c=2, *args: T, d, e: int = 3, **kw) -> list[int]:\n  'doc'\n  return a, *b",
+       "\ndef f (a b=1 / c=2 * d e=3 *args **kw) doc 'doc'\n  return (tuple a *b)"},
+      {"def f(*, a): return\n@a.b\n@c(1)\ndef g(): 'only'",
+       "\ndef f (* a)\n  return\n@(attribute b a)\n@(call c 1)\ndef g () doc 'only'"},
+      {"class A: pass\n@d\nclass B(A):\n  'doc'\n  x = 1\n  def __init__(self): self.__y = __z__\nself.__y",
+       "\nclass A\n  pass\n@d\nclass B A doc 'doc'\n  assign x = 1\n  def __init__ (self)\n    assign (attribute _B__y "
+       "self) = __z__\nexpression (attribute __y self)"},
       {"def f():\n  global a, b\n  def g():\n    nonlocal c", "\ndef f ()\n  global a b\n  def g ()\n    global n c"},
   };
   EXPECT_TREES(rows, false);
@@ -183,18 +210,32 @@ END_TEST
 START_TEST(places_of_names) {
   static const pair rows[] = {
       {"x = y", "\nassign x = y"},
-      {"def f(a, *b, c, **d):\n  e = a, b, c, d, g\n  return e", "\ndef f (a * c *b **d)\n  assign e@4 = (tuple a@0 b@2 c@1 d@3 g)\n  return e@4"},
-      {"def f(a):\n  b = a\n  return lambda: (a, c)", "\ndef f (a)\n  assign b@1 = a&0\n  return (lambda () (tuple a&0 c))"},
-      {"def f():\n  x = 1\n  def g():\n    def h():\n      nonlocal x\n      x = 2\n    return x", "\ndef f ()\n  assign x&0 = 1\n  def g@1 ()\n    def h@0 ()\n      global n x&0\n      assign x&0 = 2\n    return x&1"},
+      {"def f(a, *b, c, **d):\n  e = a, b, c, d, g\n  return e",
+       "\ndef f (a * c *b **d)\n  assign e@4 = (tuple a@0 b@2 c@1 d@3 g)\n  return e@4"},
+      {"def f(a):\n  b = a\n  return lambda: (a, c)",
+       "\ndef f (a)\n  assign b@1 = a&0\n  return (lambda () (tuple a&0 c))"},
+      {"def f():\n  x = 1\n  def g():\n    def h():\n      nonlocal x\n      x = 2\n    return x",
+       "\ndef f ()\n  assign x&0 = 1\n  def g@1 ()\n    def h@0 ()\n      global n x&0\n      assign x&0 = 2\n    "
+       "return x&1"},
       {"[x for x in y]; x", "\nexpression (list-comprehension x@1 (for x@1 in y))\nexpression x"},
-      {"def f(x):\n  return [x for x in x], x", "\ndef f (x)\n  return (tuple (list-comprehension x@2 (for x@2 in x@0)) x@0)"},
+      {"def f(x):\n  return [x for x in x], x",
+       "\ndef f (x)\n  return (tuple (list-comprehension x@2 (for x@2 in x@0)) x@0)"},
       {"[lambda: i for i in y]", "\nexpression (list-comprehension (lambda () i&0) (for i&1 in y))"},
-      {"def f(a):\n  return (a + b + c for b in a for c in b)", "\ndef f (a)\n  return (generator (+ (+ a&4 b@1) c@3) _ a&0 (for b@1 in _) (for c@3 in b@1))"},
-      {"class A:\n  x = 1\n  y = x, z\n  def m(self): return x\n  l = [x for w in y]", "\nclass A\n  assign x^0 = 1\n  assign y^1 = (tuple x^0 z)\n  def m^2 (self)\n    return x\n  assign l^3 = (list-comprehension x (for w@5 in y^1))"},
-      {"def f(p):\n  class A:\n    q = p\n    def m(self): return p", "\ndef f (p)\n  class A@1\n    assign q^0 = p&2\n    def m^1 (self)\n      return p&1"},
-      {"def f():\n  global a\n  a = 1\n  def g(): return a", "\ndef f ()\n  global a\n  assign a = 1\n  def g@0 ()\n    return a"},
-      {"def f():\n  import a.b\n  from c import d as e\n  with g as h: pass\n  try: pass\n  except E as i: del i\n  j: int", "\ndef f ()\n  import 'a.b' a@0\n  from-import 'c' d=e@1\n  with g h@2\n    pass\n  try\n    pass\n  except E as i@3\n    delete i@3\n  annotated j@4"},
-      {"def f(a=x):\n  x = 1\n  @x\n  def g(b=x): pass", "\ndef f (a=x)\n  assign x@1 = 1\n  @x@1\n  def g@2 (b=x@1)\n    pass"},
+      {"def f(a):\n  return (a + b + c for b in a for c in b)",
+       "\ndef f (a)\n  return (generator (+ (+ a&4 b@1) c@3) _ a&0 (for b@1 in _) (for c@3 in b@1))"},
+      {"class A:\n  x = 1\n  y = x, z\n  def m(self): return x\n  l = [x for w in y]",
+       "\nclass A\n  assign x^0 = 1\n  assign y^1 = (tuple x^0 z)\n  def m^2 (self)\n    return x\n  assign l^3 = "
+       "(list-comprehension x (for w@5 in y^1))"},
+      {"def f(p):\n  class A:\n    q = p\n    def m(self): return p",
+       "\ndef f (p)\n  class A@1\n    assign q^0 = p&2\n    def m^1 (self)\n      return p&1"},
+      {"def f():\n  global a\n  a = 1\n  def g(): return a",
+       "\ndef f ()\n  global a\n  assign a = 1\n  def g@0 ()\n    return a"},
+      {"def f():\n  import a.b\n  from c import d as e\n  with g as h: pass\n  try: pass\n  except E as i: del i\n  j: "
+       "int",
+       "\ndef f ()\n  import 'a.b' a@0\n  from-import 'c' d=e@1\n  with g h@2\n    pass\n  try\n    pass\n  except E "
+       "as i@3\n    delete i@3\n  annotated j@4"},
+      {"def f(a=x):\n  x = 1\n  @x\n  def g(b=x): pass",
+       "\ndef f (a=x)\n  assign x@1 = 1\n  @x@1\n  def g@2 (b=x@1)\n    pass"},
   };
   EXPECT_TREES(rows, true);
 }
@@ -206,29 +247,39 @@ static void expect_refusals(const refusal *rows, size_t count) {
   for (size_t i = 0; i < count; i++) {
     outcome o = run_text(rows[i].text, strlen(rows[i].text), true);
     ck_assert_msg(o.result == TD_PARSE_ERROR, "%s: not refused", rows[i].text);
-    ck_assert_msg(strcmp(o.diagnostic.message, rows[i].message) == 0, "%s\nexpected %s\nfound %s", rows[i].text, rows[i].message, o.diagnostic.message);
-    ck_assert_msg(strcmp(o.diagnostic.hint, rows[i].hint) == 0, "%s\nexpected hint %s\nfound %s", rows[i].text, rows[i].hint, o.diagnostic.hint);
-    ck_assert_msg(o.line == rows[i].line && o.column == rows[i].column && o.width == rows[i].width, "%s: at %d:%d, %d wide", rows[i].text, o.line, o.column, o.width);
+    ck_assert_msg(strcmp(o.diagnostic.message, rows[i].message) == 0, "%s\nexpected %s\nfound %s", rows[i].text,
+                  rows[i].message, o.diagnostic.message);
+    ck_assert_msg(strcmp(o.diagnostic.hint, rows[i].hint) == 0, "%s\nexpected hint %s\nfound %s", rows[i].text,
+                  rows[i].hint, o.diagnostic.hint);
+    ck_assert_msg(o.line == rows[i].line && o.column == rows[i].column && o.width == rows[i].width,
+                  "%s: at %d:%d, %d wide", rows[i].text, o.line, o.column, o.width);
     drop(&o);
   }
 }
 
 START_TEST(refusals_of_the_lexer) {
   static const refusal rows[] = {
-      {"if x:\n  a\n b\n", 3, 1, 1, "the indentation fits no block above", "use the indentation of one of the blocks around it"},
-      {"if x:\n\ta\n        b\n", 3, 1, 8, "tabs and spaces are mixed in the indentation", "indent the lines of a block alike, best by 4 spaces"},
-      {"if x:\n    a\n\tb", 3, 1, 1, "tabs and spaces are mixed in the indentation", "indent the lines of a block alike, best by 4 spaces"},
+      {"if x:\n  a\n b\n", 3, 1, 1, "the indentation fits no block above",
+       "use the indentation of one of the blocks around it"},
+      {"if x:\n\ta\n        b\n", 3, 1, 8, "tabs and spaces are mixed in the indentation",
+       "indent the lines of a block alike, best by 4 spaces"},
+      {"if x:\n    a\n\tb", 3, 1, 1, "tabs and spaces are mixed in the indentation",
+       "indent the lines of a block alike, best by 4 spaces"},
       {"x = [1, 2)", 1, 10, 1, "')' does not close '['", ""},
       {"x = [1,\n2)", 2, 2, 1, "')' does not close '[' opened at line 1", ""},
       {"x = 1]", 1, 6, 1, "']' has no '[' before it", ""},
-      {"foo(\"abc\n", 1, 5, 4, "the string is not closed on its line", "close it with the quote that opened it, or use three quotes for several lines"},
+      {"foo(\"abc\n", 1, 5, 4, "the string is not closed on its line",
+       "close it with the quote that opened it, or use three quotes for several lines"},
       {"f\"{x\"", 1, 3, 1, "f-string: '{' is not closed", ""},
       {"f'{x\n", 1, 3, 1, "f-string: '{' is not closed on its line", ""},
-      {"f'a\n", 1, 1, 3, "the f-string is not closed on its line", "close it with the quote that opened it, or use three quotes for several lines"},
+      {"f'a\n", 1, 1, 3, "the f-string is not closed on its line",
+       "close it with the quote that opened it, or use three quotes for several lines"},
       {"f'}'", 1, 3, 1, "f-string: '}' has no '{' before it", "write }} for the character itself"},
       {"f'{x:\n}'", 1, 3, 1, "f-string: '{' is not closed", ""},
-      {"y = x ? y : z", 1, 7, 1, "'?' is no operator", "write a if test else b to choose between two values; name? at a line's end shows help"},
-      {"x = 5 \\ 3", 1, 7, 1, "unexpected character after '\\'", "a '\\' joins two lines only as the last character of the first"},
+      {"y = x ? y : z", 1, 7, 1, "'?' is no operator",
+       "write a if test else b to choose between two values; name? at a line's end shows help"},
+      {"x = 5 \\ 3", 1, 7, 1, "unexpected character after '\\'",
+       "a '\\' joins two lines only as the last character of the first"},
       {"1abc", 1, 1, 4, "'1abc' is not a decimal number", "a name can't begin with a digit"},
       {"0xg", 1, 1, 3, "a hexadecimal number without digits", ""},
       {"0b12", 1, 4, 1, "digit '2' in a binary number", ""},
@@ -238,8 +289,10 @@ START_TEST(refusals_of_the_lexer) {
       {"1_", 1, 1, 2, "'_' in a number stands between two digits", ""},
       {"007", 1, 1, 3, "a decimal number can't begin with 0", "octal numbers begin with 0o"},
       {"10L", 1, 1, 3, "numbers have no suffix 'L'", "write the digits alone"},
-      {"1j", 1, 1, 2, "complex numbers are not in this language", "keep real and imaginary parts in two numbers or tensors"},
-      {"9223372036854775808", 1, 1, 19, "the int 9223372036854775808 needs more than 64 bits", "ints have 64 bits here; a float such as 1e20 reaches further"},
+      {"1j", 1, 1, 2, "complex numbers are not in this language",
+       "keep real and imaginary parts in two numbers or tensors"},
+      {"9223372036854775808", 1, 1, 19, "the int 9223372036854775808 needs more than 64 bits",
+       "ints have 64 bits here; a float such as 1e20 reaches further"},
       {"b\"abc\"", 1, 1, 2, "bytes are not in this language", "use a str, or a uint8 tensor for raw data"},
       {"x = “hi”", 1, 5, 3, "a curly quote (U+201C) can't stand here", "use ' or \""},
       {"x = a × b", 1, 7, 2, "a multiplication sign (U+00D7) can't stand here", "use *"},
@@ -298,19 +351,26 @@ START_TEST(refusals_of_the_parser) {
       {"f(%time)", 1, 3, 1, "expected an expression, found '%'", "a %command stands alone on its line"},
       {"x := 5", 1, 3, 2, "':=' is not in this language", "assign on a line of its own"},
       {"(x := 5)", 1, 4, 2, "':=' is not in this language", "assign on a line of its own"},
-      {"yield 5", 1, 1, 5, "'yield' is not in this language", "collect the values in a list and return it, or write a generator expression"},
-      {"x = yield", 1, 5, 5, "'yield' is not in this language", "collect the values in a list and return it, or write a generator expression"},
+      {"yield 5", 1, 1, 5, "'yield' is not in this language",
+       "collect the values in a list and return it, or write a generator expression"},
+      {"x = yield", 1, 5, 5, "'yield' is not in this language",
+       "collect the values in a list and return it, or write a generator expression"},
       {"await f()", 1, 1, 5, "'await' is not in this language", "call the function: it runs to its end"},
-      {"async def f(): pass", 1, 1, 5, "'async' is not in this language", "write it without 'async': calls run to their end"},
+      {"async def f(): pass", 1, 1, 5, "'async' is not in this language",
+       "write it without 'async': calls run to their end"},
       {"[x async for x in y]", 1, 4, 5, "'async' is not in this language", "write a plain 'for'"},
-      {"class A(B, C): pass", 1, 12, 1, "multiple inheritance is not in this language", "inherit from one class and keep an instance of the other as an attribute"},
-      {"class A(metaclass=M): pass", 1, 9, 9, "metaclasses are not in this language", "use a decorator of the class, or a function that makes it"},
+      {"class A(B, C): pass", 1, 12, 1, "multiple inheritance is not in this language",
+       "inherit from one class and keep an instance of the other as an attribute"},
+      {"class A(metaclass=M): pass", 1, 9, 9, "metaclasses are not in this language",
+       "use a decorator of the class, or a function that makes it"},
       {"class A(x=1): pass", 1, 9, 1, "a class takes no keyword arguments", ""},
-      {"try: a\nexcept A, e: b", 2, 8, 2, "several exception classes need parentheses", "write 'except (A, B):' for several classes, 'except A as e:' for a name"},
+      {"try: a\nexcept A, e: b", 2, 8, 2, "several exception classes need parentheses",
+       "write 'except (A, B):' for several classes, 'except A as e:' for a name"},
       {"try: a\nexcept* A: b", 2, 7, 1, "'except*' is not in this language", "write 'except'"},
       {"try: a\nexcept: b\nexcept A: c", 3, 1, 6, "an 'except' without a class must be the last one", ""},
       {"try: a\nx", 2, 1, 1, "expected 'except' or 'finally' after the 'try' block, found 'x'", ""},
-      {"try: a\ncatch E: b", 2, 1, 5, "expected 'except' or 'finally' after the 'try' block, found 'catch'", "write 'except'"},
+      {"try: a\ncatch E: b", 2, 1, 5, "expected 'except' or 'finally' after the 'try' block, found 'catch'",
+       "write 'except'"},
       {"raise A, \"x\"", 1, 8, 1, "'raise' takes one exception", "write raise ValueError(\"text\")"},
       {"for x of y: pass", 1, 7, 2, "expected 'in' after the loop's variable, found 'of'", ""},
       {"for i = 1: pass", 1, 7, 1, "expected 'in' after the loop's variable, found '='", "write 'for i in range(n):'"},
@@ -334,7 +394,8 @@ START_TEST(refusals_of_the_parser) {
       {"def 3():", 1, 5, 1, "expected a name, found a number", ""},
       {"def f:", 1, 6, 1, "expected '(' after the function's name, found ':'", ""},
       {"def f(a, a): pass", 1, 10, 1, "parameter 'a' is there twice", ""},
-      {"def f(a=1, b): pass", 1, 12, 1, "parameter 'b' without a default follows one with a default", "give it a default too, or put it first"},
+      {"def f(a=1, b): pass", 1, 12, 1, "parameter 'b' without a default follows one with a default",
+       "give it a default too, or put it first"},
       {"def f(*): pass", 1, 8, 1, "expected a name, found ')'", ""},
       {"def f(*, **k): pass", 1, 7, 1, "named parameters must follow a bare '*'", ""},
       {"def f(*a, *b): pass", 1, 11, 1, "a second '*' among the parameters", ""},
@@ -353,7 +414,8 @@ START_TEST(refusals_of_the_parser) {
       {"f(a.b=1)", 1, 3, 4, "a keyword argument is a name before '='", "'==' compares"},
       {"f(x for x in y, 1)", 1, 3, 12, "a generator beside other arguments needs parentheses", ""},
       {"[*x for x in y]", 1, 2, 2, "a comprehension's element can't be starred", ""},
-      {"[x for x in y if a else b]", 1, 20, 4, "a comprehension's 'if' has no 'else'", "to choose a value, write [a if test else b for x in xs]"},
+      {"[x for x in y if a else b]", 1, 20, 4, "a comprehension's 'if' has no 'else'",
+       "to choose a value, write [a if test else b for x in xs]"},
       {"[x if y for z in w]", 1, 9, 3, "expected 'else' of the conditional expression, found 'for'", ""},
       {"(*a)", 1, 2, 2, "a starred expression can't stand alone", "write (*x,) for a tuple"},
       {"*a", 1, 1, 2, "a starred expression can't stand alone", "write *x, for a tuple"},
@@ -382,14 +444,17 @@ START_TEST(refusals_of_the_parser) {
       {"global 3", 1, 8, 1, "expected a name, found a number", ""},
       {"global", 1, 7, 0, "expected a name, found the end of the line", ""},
       {"@x\ny", 2, 1, 1, "expected 'def' or 'class' after a decorator, found 'y'", ""},
-      {"@x\nasync def f(): pass", 2, 1, 5, "'async' is not in this language", "write a plain function: calls run to their end"},
+      {"@x\nasync def f(): pass", 2, 1, 5, "'async' is not in this language",
+       "write a plain function: calls run to their end"},
       {"assert", 1, 7, 0, "expected an expression, found the end of the line", ""},
       {"f\"{}\"", 1, 3, 2, "f-string: the field holds no expression", "write {{ for the character itself"},
       {"f\"{x!z}\"", 1, 6, 1, "f-string: after '!' comes r, s or a", ""},
       {"f\"{!r}\"", 1, 3, 2, "f-string: the field holds no expression", "write {{ for the character itself"},
       {"f\"{x y}\"", 1, 6, 1, "expected '}' of the f-string's field, found 'y'", ""},
-      {"\"\\N{DASH}\"", 1, 2, 2, "\\N{name} is not in this language", "write the character itself, or \\u with its number"},
-      {"f\"\\N{DASH}\"", 1, 3, 2, "\\N{name} is not in this language", "write the character itself, or \\u with its number"},
+      {"\"\\N{DASH}\"", 1, 2, 2, "\\N{name} is not in this language",
+       "write the character itself, or \\u with its number"},
+      {"f\"\\N{DASH}\"", 1, 3, 2, "\\N{name} is not in this language",
+       "write the character itself, or \\u with its number"},
       {"\"\\x1\"", 1, 2, 3, "\\x needs 2 hexadecimal digits", ""},
       {"\"\\u12\"", 1, 2, 4, "\\u needs 4 hexadecimal digits", ""},
       {"\"\\ud800\"", 1, 2, 6, "U+D800 is no character", ""},
@@ -419,13 +484,16 @@ START_TEST(refusals_of_the_resolver) {
       {"while x:\n  def f(): break", 2, 12, 5, "'break' outside a loop", ""},
       {"for x in y: pass\nelse: break", 2, 7, 5, "'break' outside a loop", ""},
       {"def f(a):\n  global a", 2, 10, 1, "'a' is a parameter and can't be global", ""},
-      {"def f():\n  a = 1\n  global a", 3, 10, 1, "'a' is used before its 'global' declaration", "put the declaration first"},
-      {"def f():\n  print(a)\n  global a", 3, 10, 1, "'a' is used before its 'global' declaration", "put the declaration first"},
+      {"def f():\n  a = 1\n  global a", 3, 10, 1, "'a' is used before its 'global' declaration",
+       "put the declaration first"},
+      {"def f():\n  print(a)\n  global a", 3, 10, 1, "'a' is used before its 'global' declaration",
+       "put the declaration first"},
       {"nonlocal x", 1, 10, 1, "'nonlocal' outside a function: names of the top level are global", ""},
       {"def f():\n  nonlocal x", 2, 12, 1, "no enclosing function binds 'x' for 'nonlocal'", ""},
       {"def f():\n  def g():\n    nonlocal y", 3, 14, 1, "no enclosing function binds 'y' for 'nonlocal'", ""},
       {"x = 1\ndef f():\n  nonlocal x", 3, 12, 1, "no enclosing function binds 'x' for 'nonlocal'", ""},
-      {"def f():\n  x = 1\n  def g():\n    global x\n    nonlocal x", 5, 14, 1, "'x' is declared both global and nonlocal", ""},
+      {"def f():\n  x = 1\n  def g():\n    global x\n    nonlocal x", 5, 14, 1,
+       "'x' is declared both global and nonlocal", ""},
       {"def f():\n  from a import *", 2, 3, 15, "'import *' stands only at the top level", "name what you import"},
   };
   expect_refusals(rows, sizeof rows / sizeof *rows);
@@ -466,7 +534,9 @@ START_TEST(unfinished_texts) {
     ck_assert_str_eq(o.diagnostic.message, rows[i].expected);
     drop(&o);
   }
-  static const char *const finished[] = {"", "\n", "# comment", "x", "if x: y", "if x:\n  y", "def f():\n  pass\n", "x = [\n1]\n", "%who", "x?", "with a:\n  b"};
+  static const char *const finished[] = {
+      "", "\n", "# comment", "x", "if x: y", "if x:\n  y", "def f():\n  pass\n", "x = [\n1]\n", "%who", "x?",
+      "with a:\n  b"};
   for (size_t i = 0; i < sizeof finished / sizeof *finished; i++) {
     outcome o = run_text(finished[i], strlen(finished[i]), true);
     ck_assert_msg(o.result == TD_PARSED, "%s: %s", finished[i], o.diagnostic.message);
@@ -477,14 +547,18 @@ END_TEST
 
 START_TEST(messages) {
   static const pair rows[] = {
-      {"if x\n", "error: SyntaxError: ':' is missing at the end of the 'if' line\n  test.deck:1  if x\n                   ^\n"},
+      {"if x\n",
+       "error: SyntaxError: ':' is missing at the end of the 'if' line\n  test.deck:1  if x\n                   ^\n"},
       {"y = 1\nif x:\n\t\tf(\"谢谢 é😉\", a b, 3)  # comment\n",
        "error: SyntaxError: expected ',' or ')', found 'b'\n  test.deck:3  f(\"谢谢 é😉\", a b, 3)  # comment\n"
        "                               ^\n  hint: a comma or an operator may be missing\n"},
-      {"x = \"\x1b[31m\" (3 5)\n", "error: SyntaxError: expected ',' or ')', found a number\n  test.deck:1  x = \"\\x1b[31m\" (3 5)\n"
-                                   "                                 ^\n  hint: a comma or an operator may be missing\n"},
-      {"x = [1,\n\n  2\ny = 3\n", "error: SyntaxError: '[' is never closed\n  test.deck:1  x = [1,\n                   ^\n"},
-      {"ab\tcd\n", "error: SyntaxError: expected the end of the line, found 'cd'\n  test.deck:1  ab  cd\n                   ^^\n"},
+      {"x = \"\x1b[31m\" (3 5)\n",
+       "error: SyntaxError: expected ',' or ')', found a number\n  test.deck:1  x = \"\\x1b[31m\" (3 5)\n"
+       "                                 ^\n  hint: a comma or an operator may be missing\n"},
+      {"x = [1,\n\n  2\ny = 3\n",
+       "error: SyntaxError: '[' is never closed\n  test.deck:1  x = [1,\n                   ^\n"},
+      {"ab\tcd\n",
+       "error: SyntaxError: expected the end of the line, found 'cd'\n  test.deck:1  ab  cd\n                   ^^\n"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     outcome o = run_text(rows[i].text, strlen(rows[i].text), true);
@@ -520,10 +594,11 @@ START_TEST(messages_of_running_code) {
        "  W1  float32[784, 64]\n  h   float32[32, 784]\n  called from test.deck:6\n  hint: h @ W1 fits\n"},
       {"matmul(zeros((2, 3)), b=W1)",
        "error: matmul: inner sizes differ: 3 and 784\n  test.deck:1  matmul(zeros((2, 3)), b=W1)\n"
-       "               ^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  zeros((2, 3))  float32[2, 3]\n  W1             float32[784, 64]\n"},
+       "               ^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  zeros((2, 3))  float32[2, 3]\n  W1             float32[784, "
+       "64]\n"},
       {"learning_rate = 1\nx = lerning_rate", "error: NameError: name 'lerning_rate' is not defined\n"
-                                             "  test.deck:2  x = lerning_rate\n                   ^^^^^^^^^^^^\n"
-                                             "  hint: did you mean 'learning_rate'?\n"},
+                                              "  test.deck:2  x = lerning_rate\n                   ^^^^^^^^^^^^\n"
+                                              "  hint: did you mean 'learning_rate'?\n"},
       {"def f(n):\n  return g(n)\ndef g(n):\n  return f(n) if n else 1 / n\nf(0)",
        "error: ZeroDivisionError: division by zero\n  test.deck:4  return f(n) if n else 1 / n\n"
        "                                     ^^^^^\n  called from f at test.deck:2\n  called from test.deck:5\n"},
@@ -537,7 +612,8 @@ START_TEST(messages_of_running_code) {
   const td_run_options options = {.name = "test.deck", .folder = ""};
   interpreter->sink = &sink;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    ck_assert_int_eq(td_run(interpreter, interpreter->main, rows[i].text, strlen(rows[i].text), &options), TD_RUN_FAILED);
+    ck_assert_int_eq(td_run(interpreter, interpreter->main, rows[i].text, strlen(rows[i].text), &options),
+                     TD_RUN_FAILED);
     ck_assert_str_eq(found.data, rows[i].expected);
     td_text_clear(&found);
   }
@@ -556,7 +632,8 @@ static char *repeat(const char *before, const char *part, int count, const char 
   return text;
 }
 
-static td_parse_result result_of(const char *before, const char *part, int count, const char *after, const char *message) {
+static td_parse_result result_of(const char *before, const char *part, int count, const char *after,
+                                 const char *message) {
   char *text = repeat(before, part, count, after);
   outcome o = run_text(text, strlen(text), true);
   if (message) ck_assert_str_eq(o.diagnostic.message, message);
@@ -578,9 +655,11 @@ START_TEST(deep_and_long_texts) {
   ck_assert_int_eq(result_of("f'", "{x:", 100000, "", "brackets are nested deeper than 200"), TD_PARSE_ERROR);
   ck_assert_int_eq(result_of("f\"", "{f\"", 100000, "", "f-strings are nested deeper than 200"), TD_PARSE_ERROR);
   ck_assert_int_eq(result_of("x", " + x", 4900, "", ""), TD_PARSED);
-  ck_assert_int_eq(result_of("x", " + x", 100000, "", "the expression chains more than 5000 operations"), TD_PARSE_ERROR);
+  ck_assert_int_eq(result_of("x", " + x", 100000, "", "the expression chains more than 5000 operations"),
+                   TD_PARSE_ERROR);
   ck_assert_int_eq(result_of("x", "()", 100000, "", "the expression chains more than 5000 operations"), TD_PARSE_ERROR);
-  ck_assert_int_eq(result_of("x", " and x", 100000, "", "the expression chains more than 5000 operations"), TD_PARSE_ERROR);
+  ck_assert_int_eq(result_of("x", " and x", 100000, "", "the expression chains more than 5000 operations"),
+                   TD_PARSE_ERROR);
   ck_assert_int_eq(result_of("x", " < x", 100000, "", ""), TD_PARSED);
   ck_assert_int_eq(result_of("if a: b\n", "elif a: b\n", 20000, "else: c", ""), TD_PARSED);
   ck_assert_int_eq(result_of("x = [", "1, ", 300000, "]", ""), TD_PARSED);
@@ -660,7 +739,10 @@ static uint32_t next_random(uint32_t *state) { // xorshift
 }
 
 static void mutate(td_text *text, uint32_t *state) {
-  static const char *const pieces[] = {"(", ")", "[", "]", "{", "}", "f'", "'", "\"\"\"", ":", "\n", "\n  ", "\t", "\\", "\\\n", " if ", " for ", " in ", "lambda ", "*", "**", "=", ",", ";", "?", "!", "%", "#", "def ", "class ", "global x\n", "return ", "1e", "0x", ".", "...", "é", "\xff", "\r", "@", "not ", "else", "try:", "import ", "nonlocal y\n", "yield", ":="};
+  static const char *const pieces[] = {
+      "(", ")", "[", "]", "{", "}", "f'", "'", "\"\"\"", ":", "\n", "\n  ", "\t", "\\", "\\\n", " if ", " for ", " in ",
+      "lambda ", "*", "**", "=", ",", ";", "?", "!", "%", "#", "def ", "class ", "global x\n", "return ", "1e", "0x",
+      ".", "...", "é", "\xff", "\r", "@", "not ", "else", "try:", "import ", "nonlocal y\n", "yield", ":="};
   uint32_t kind = next_random(state) % 3, at = next_random(state) % (uint32_t)(text->length + 1);
   uint32_t size = next_random(state) % 12;
   if (at + size > text->length) size = (uint32_t)text->length - at;

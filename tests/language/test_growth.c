@@ -37,8 +37,9 @@ static sizes measure(void) { return (sizes){td_memory_live(), resident()}; }
 
 static void check_growth(const char *name, sizes before) {
   sizes after = measure();
-  ck_assert_msg(after.live - before.live < GROWTH && after.resident - before.resident < GROWTH, "%s: %lld live bytes more, %lld resident",
-                name, (long long)(after.live - before.live), (long long)(after.resident - before.resident));
+  ck_assert_msg(after.live - before.live < GROWTH && after.resident - before.resident < GROWTH,
+                "%s: %lld live bytes more, %lld resident", name, (long long)(after.live - before.live),
+                (long long)(after.resident - before.resident));
 }
 
 static void run(const char *code) {
@@ -46,10 +47,17 @@ static void run(const char *code) {
 }
 
 static void run_cells(int from, int count) {
-  static const char *const cells[] = {"x = %d\nx + 1\n", "def f(a):\n    return a * %d\nf(2)\n", "s = 'text %d'\ns.upper()\n",
-                                      "[i * %d for i in range(5)]\n", "class A:\n    n = %d\nA().n\n", "t = tensor([1.0, 2.0]) * %d\n",
-                                      "try:\n    1 // 0\nexcept ZeroDivisionError as e:\n    print(e, %d)\n", "f'{%d:>10}'\n",
-                                      "with GradientTape() as tape:\n    y = w * %d\ntape.gradient(y, w)\n", "y = undefined_%d\n", "1 +* %d\n"};
+  static const char *const cells[] = {"x = %d\nx + 1\n",
+                                      "def f(a):\n    return a * %d\nf(2)\n",
+                                      "s = 'text %d'\ns.upper()\n",
+                                      "[i * %d for i in range(5)]\n",
+                                      "class A:\n    n = %d\nA().n\n",
+                                      "t = tensor([1.0, 2.0]) * %d\n",
+                                      "try:\n    1 // 0\nexcept ZeroDivisionError as e:\n    print(e, %d)\n",
+                                      "f'{%d:>10}'\n",
+                                      "with GradientTape() as tape:\n    y = w * %d\ntape.gradient(y, w)\n",
+                                      "y = undefined_%d\n",
+                                      "1 +* %d\n"};
   char code[200];
   for (int i = from; i < from + count; i++) {
     int which = i % (int)(sizeof cells / sizeof *cells);
@@ -74,7 +82,8 @@ START_TEST(many_small_ops) {
       "for i in range(%d):\n    s = 'a' + str(i)\n",
       "for i in range(%d // 4):\n    a = [i, (i, i)]\n    d = {i: a, 'k': 1}\n    s = {i}\n",
       "x = tensor([1.0, 2.0])\nfor i in range(%d // 4):\n    y = x * 2.0 + 1.0\n",
-      "w = Variable([1.0, 2.0])\nfor i in range(%d // 20):\n    with GradientTape() as t:\n        y = (w * w).sum()\n    g = t.gradient(y, w)\n    w.assign_sub(g * 0.01)\n",
+      "w = Variable([1.0, 2.0])\nfor i in range(%d // 20):\n    with GradientTape() as t:\n        y = (w * w).sum()\n "
+      "   g = t.gradient(y, w)\n    w.assign_sub(g * 0.01)\n",
       "class N:\n    def __init__(self):\n        self.me = self\nfor i in range(%d // 10):\n    N()\n",
       "for i in range(%d // 10):\n    try:\n        raise ValueError(i)\n    except ValueError as e:\n        pass\n",
       "d = {}\nfor i in range(%d // 2):\n    d[i] = i\n    if i >= 10:\n        del d[i - 10]\n",

@@ -1,5 +1,5 @@
-// Out of memory at every place: each script runs while its n-th allocation fails, once, then for ever. It must end as if
-// nothing had happened or with MemoryError; the session must live on and, when it closes, give every byte back.
+// Out of memory at every place: each script runs while its n-th allocation fails, once, then for ever. It must end as
+// if nothing had happened or with MemoryError; the session must live on and, when it closes, give every byte back.
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,26 +12,29 @@
 typedef struct script { const char *name, *code; } script;
 
 static const script scripts[] = {
-    {"arithmetic", "x = 0\n"
-                   "for i in range(20):\n    x += i * 3 // 2 - i % 5\n"
-                   "y = 0.5 ** x if x < 3 else 2.0 / x\n"
-                   "print(x, y, -x, abs(-7), divmod(17, 5), round(2.567, 2), int('42'), float('1e3'), 7 & 3 | 8, x == y)\n"
-                   "x\n"},
+    {"arithmetic",
+     "x = 0\n"
+     "for i in range(20):\n    x += i * 3 // 2 - i % 5\n"
+     "y = 0.5 ** x if x < 3 else 2.0 / x\n"
+     "print(x, y, -x, abs(-7), divmod(17, 5), round(2.567, 2), int('42'), float('1e3'), 7 & 3 | 8, x == y)\n"
+     "x\n"},
     {"strings", "a = 'one two three'\n"
                 "b = a.split()\n"
                 "c = ''\n"
                 "for w in b:\n    c += w.upper() + '-'\n"
                 "print(c, a.replace('o', '0'), '|'.join(reversed(b)), a[::-1], a.find('three'), 'x' * 40)\n"
-                "print(f'{a!r:>20}|{3.14159:.3f}|{42:08b}|{1234567:,}|{\"é\":^5}|{a=}', '{:>5}{k}'.format(1, k=2), '%d %s' % (1, 'x'))\n"
+                "print(f'{a!r:>20}|{3.14159:.3f}|{42:08b}|{1234567:,}|{\"é\":^5}|{a=}', '{:>5}{k}'.format(1, k=2), '%d "
+                "%s' % (1, 'x'))\n"
                 "print(a.title(), sorted(a)[:3], ord('é'), chr(233), repr('\\n'))\n"},
-    {"containers", "a = [3, 1, 2]\n"
-                   "a.append(5); a.extend(range(4)); a.sort(key=lambda v: -v); a[1:3] = [9, 9, 9]; del a[0]\n"
-                   "d = {'k': a, (1, 2): {3, 4}, 5: None}\n"
-                   "d.update(z=1); d.setdefault('q', []).append(1); x = d.pop(5, 0)\n"
-                   "s = {1, 2, 3} & {2, 3, 4} | {9}; t = (1, *a, 2)\n"
-                   "print(a, d, s, t, x, sorted(d['k']), list(d.items())[0], dict(zip('ab', [1, 2])), list(enumerate('ab', 1)))\n"
-                   "first, *rest = a\n"
-                   "print(first, rest, a.copy() == a, a.index(9), {**d, 'w': 2}['w'], [[1] * 3] * 2, list(map(str, a)))\n"},
+    {"containers",
+     "a = [3, 1, 2]\n"
+     "a.append(5); a.extend(range(4)); a.sort(key=lambda v: -v); a[1:3] = [9, 9, 9]; del a[0]\n"
+     "d = {'k': a, (1, 2): {3, 4}, 5: None}\n"
+     "d.update(z=1); d.setdefault('q', []).append(1); x = d.pop(5, 0)\n"
+     "s = {1, 2, 3} & {2, 3, 4} | {9}; t = (1, *a, 2)\n"
+     "print(a, d, s, t, x, sorted(d['k']), list(d.items())[0], dict(zip('ab', [1, 2])), list(enumerate('ab', 1)))\n"
+     "first, *rest = a\n"
+     "print(first, rest, a.copy() == a, a.index(9), {**d, 'w': 2}['w'], [[1] * 3] * 2, list(map(str, a)))\n"},
     {"classes", "class Base:\n"
                 "    count = 0\n"
                 "    def __init__(self, name, *, size=1):\n        self.name = name\n        self.size = size\n"
@@ -42,41 +45,50 @@ static const script scripts[] = {
                 "    @classmethod\n    def build(cls):\n        return cls('built', size=3)\n"
                 "class Child(Base):\n"
                 "    def __init__(self, name):\n        super().__init__(name, size=5)\n"
-                "    def __getattr__(self, name):\n        if name == 'extra':\n            return 'got'\n        raise AttributeError(name)\n"
+                "    def __getattr__(self, name):\n        if name == 'extra':\n            return 'got'\n        "
+                "raise AttributeError(name)\n"
                 "c = Child('x')\n"
-                "print(c, c + Base.make(), Base.build().twice, c.twice, c.extra, isinstance(c, Base), getattr(c, 'none', 1), vars(c))\n"},
-    {"exceptions", "class Wrong(ValueError):\n    pass\n"
-                   "def fail(n):\n    if n == 0:\n        raise Wrong('deep', n)\n    return fail(n - 1)\n"
-                   "class Guard:\n"
-                   "    def __enter__(self):\n        return self\n"
-                   "    def __exit__(self, kind, value, trace):\n        print('left', kind.__name__ if kind else None)\n        return False\n"
-                   "for thing in (lambda: fail(3), lambda: 1 // 0, lambda: {}['k'], lambda: [].x, lambda: missing):\n"
-                   "    try:\n        with Guard():\n            thing()\n"
-                   "    except (Wrong, ZeroDivisionError) as e:\n        print('caught', e, repr(e), e.args)\n"
-                   "    except (KeyError, AttributeError) as e:\n        print('looked', e)\n"
-                   "    except NameError:\n        print('name')\n"
-                   "    finally:\n        print('done')\n"
-                   "try:\n    try:\n        fail(0)\n    except Wrong as e:\n        raise RuntimeError('again') from e\n"
-                   "except RuntimeError as e:\n    print(e.__cause__)\n"},
-    {"closures", "def counter(start):\n    n = start\n"
-                 "    def step(by=1):\n        nonlocal n\n        n += by\n        return n\n"
-                 "    return step\n"
-                 "c = counter(10)\n"
-                 "print(c(), c(by=5), [f(2) for f in [lambda x, k=k: x * k for k in range(4)]])\n"
-                 "print({k: v for k, v in zip('abc', range(3)) if v}, {x % 3 for x in range(9)}, sum(x * x for x in range(10) if x % 2))\n"
-                 "g = (y for x in range(3) for y in range(x))\n"
-                 "print(list(g), any(x > 3 for x in range(5)), [[j for j in range(i)] for i in range(3)])\n"
-                 "def wrap(f):\n    def inner(*args, **kwargs):\n        return f(*args, **kwargs) + 1\n    return inner\n"
-                 "@wrap\ndef add(a, b=2, *rest, k=3, **others):\n    return a + b + k + len(rest) + len(others)\n"
-                 "print(add(1), add(1, 2, 3, 4, k=5, z=6), add(*[1, 2], **{'k': 0}))\n"},
-    {"tensors", "x = tensor([[1.0, 2.0], [3.0, 4.0]])\n"
-                "y = (x @ x.T + 1) * 2 - x / 3\n"
-                "z = where(y > 10, exp(-y), sqrt(abs(y)))\n"
-                "x[0, 1] = 9\n"
-                "x[1] += 2\n"
-                "print(x, y.shape, z.sum(axis=0), y.mean(), y.argmax(axis=1), x.tolist(), concat([x, y], axis=1), x[:, 0], x[x > 3])\n"
-                "print(random.normal((2, 2), seed=3).shape if False else zeros((2, 3)), arange(5)[::-1], one_hot(tensor([0, 2]), 3), x.astype(int64))\n"
-                "print(softmax(x), x.reshape(4, 1).T, float(x[0, 0]), int(x.sum()), x.dtype, max(3, 4), stack([x, x]).shape)\n"},
+                "print(c, c + Base.make(), Base.build().twice, c.twice, c.extra, isinstance(c, Base), getattr(c, "
+                "'none', 1), vars(c))\n"},
+    {"exceptions",
+     "class Wrong(ValueError):\n    pass\n"
+     "def fail(n):\n    if n == 0:\n        raise Wrong('deep', n)\n    return fail(n - 1)\n"
+     "class Guard:\n"
+     "    def __enter__(self):\n        return self\n"
+     "    def __exit__(self, kind, value, trace):\n        print('left', kind.__name__ if kind else None)\n        "
+     "return False\n"
+     "for thing in (lambda: fail(3), lambda: 1 // 0, lambda: {}['k'], lambda: [].x, lambda: missing):\n"
+     "    try:\n        with Guard():\n            thing()\n"
+     "    except (Wrong, ZeroDivisionError) as e:\n        print('caught', e, repr(e), e.args)\n"
+     "    except (KeyError, AttributeError) as e:\n        print('looked', e)\n"
+     "    except NameError:\n        print('name')\n"
+     "    finally:\n        print('done')\n"
+     "try:\n    try:\n        fail(0)\n    except Wrong as e:\n        raise RuntimeError('again') from e\n"
+     "except RuntimeError as e:\n    print(e.__cause__)\n"},
+    {"closures",
+     "def counter(start):\n    n = start\n"
+     "    def step(by=1):\n        nonlocal n\n        n += by\n        return n\n"
+     "    return step\n"
+     "c = counter(10)\n"
+     "print(c(), c(by=5), [f(2) for f in [lambda x, k=k: x * k for k in range(4)]])\n"
+     "print({k: v for k, v in zip('abc', range(3)) if v}, {x % 3 for x in range(9)}, sum(x * x for x in range(10) if x "
+     "% 2))\n"
+     "g = (y for x in range(3) for y in range(x))\n"
+     "print(list(g), any(x > 3 for x in range(5)), [[j for j in range(i)] for i in range(3)])\n"
+     "def wrap(f):\n    def inner(*args, **kwargs):\n        return f(*args, **kwargs) + 1\n    return inner\n"
+     "@wrap\ndef add(a, b=2, *rest, k=3, **others):\n    return a + b + k + len(rest) + len(others)\n"
+     "print(add(1), add(1, 2, 3, 4, k=5, z=6), add(*[1, 2], **{'k': 0}))\n"},
+    {"tensors",
+     "x = tensor([[1.0, 2.0], [3.0, 4.0]])\n"
+     "y = (x @ x.T + 1) * 2 - x / 3\n"
+     "z = where(y > 10, exp(-y), sqrt(abs(y)))\n"
+     "x[0, 1] = 9\n"
+     "x[1] += 2\n"
+     "print(x, y.shape, z.sum(axis=0), y.mean(), y.argmax(axis=1), x.tolist(), concat([x, y], axis=1), x[:, 0], x[x > "
+     "3])\n"
+     "print(random.normal((2, 2), seed=3).shape if False else zeros((2, 3)), arange(5)[::-1], one_hot(tensor([0, 2]), "
+     "3), x.astype(int64))\n"
+     "print(softmax(x), x.reshape(4, 1).T, float(x[0, 0]), int(x.sum()), x.dtype, max(3, 4), stack([x, x]).shape)\n"},
     {"session", "import logging\n"
                 "for i in range(200):\n    plot('loss', i); plot(f'curve {i % 12}', -i, step=i)\n"
                 "curve_cut('loss', 150)\n"
@@ -137,8 +149,8 @@ static runs session;
 
 static void check_session_lives(const script *s, long long nth) {
   td_run_result result = runs_code(&session, "1 + 1\n");
-  ck_assert_msg(result == TD_RUN_DONE && strcmp(session.printed, "2\n") == 0, "%s, allocation %lld: then 1 + 1 gave %s%s", s->name,
-                nth, session.printed, session.error);
+  ck_assert_msg(result == TD_RUN_DONE && strcmp(session.printed, "2\n") == 0,
+                "%s, allocation %lld: then 1 + 1 gave %s%s", s->name, nth, session.printed, session.error);
 }
 
 // The message without "error: " and the class before it, which an engine error shows only where its report had no room.
@@ -160,7 +172,8 @@ static bool same_message(const char *a, const char *b) {
 
 // Runs the script with its nth allocation failing. What ends without MemoryError ends as the sound run, but for details
 // of the diagnosis that had no room.
-static void run_failing(const script *s, long long nth, bool forever, td_run_result sound, const char *printed, const char *error) {
+static void run_failing(const script *s, long long nth, bool forever, td_run_result sound, const char *printed,
+                        const char *error) {
   ck_assert_msg(runs_open(&session, 1), "%s: no interpreter", s->name);
   td_memory_fail(nth, forever);
   td_run_result result = runs_code(&session, s->code);
@@ -173,7 +186,8 @@ static void run_failing(const script *s, long long nth, bool forever, td_run_res
                   session.error, printed, error);
   check_session_lives(s, nth);
   runs_close(&session);
-  ck_assert_msg(td_memory_live() == 0, "%s, allocation %lld: %lld bytes are left", s->name, nth, (long long)td_memory_live());
+  ck_assert_msg(td_memory_live() == 0, "%s, allocation %lld: %lld bytes are left", s->name, nth,
+                (long long)td_memory_live());
 }
 
 // All of a short script's allocations are tried, and about WANTED of a long one's; each of its first FIRST.

@@ -1,5 +1,5 @@
-// Prints what make.py computes from: every family, op and sample of the op table, with the inputs and cotangents that the
-// tests feed. Numbers are printed so that they read back exactly.
+// Prints what make.py computes from: every family, op and sample of the op table, with the inputs and cotangents that
+// the tests feed. Numbers are printed so that they read back exactly.
 //   family reduce
 //   op sum
 //   sample 2,3; 3 | axis=1
