@@ -80,10 +80,15 @@ static void free_list(td_list *list) {
 }
 
 // A record that an earlier backward() gave up has lost its parents: what lies behind it can't be known any more.
-static int collect(td_context *context, td_record *first, td_list *leaves, td_list *records) {
+static int collect(td_context *context, td_tensor *const *targets, int count, td_list *leaves, td_list *records) {
   uint64_t stamp = ++((td_tapes *)context->tapes)->stamp;
-  int code = add_record(context, first->op ? records : leaves, first);
-  first->stamp = stamp;
+  int code = TD_OK;
+  for (int i = 0; i < count && !code; i++) {
+    td_record *first = (td_record *)targets[i]->origin;
+    if (!first || first->stamp == stamp) continue;
+    first->stamp = stamp;
+    code = add_record(context, first->op ? records : leaves, first);
+  }
   for (int64_t n = 0; n < records->count && !code; n++) {
     const td_record *record = records->at[n];
     if (record->spent) return refuse_second(context, record);
@@ -120,6 +125,18 @@ static int sort(td_context *context, td_list *list) { // by serial; bottom-up, s
   list->capacity = count;
   td_memory_free(to);
   return TD_OK;
+}
+
+// What all targets depend on, in order. The lists hold references; td_collected_free gives them up.
+int td_collect(td_context *context, td_tensor *const *targets, int count, td_list *leaves, td_list *records) {
+  int code = collect(context, targets, count, leaves, records);
+  if (!code) code = sort(context, leaves);
+  return code ? code : sort(context, records);
+}
+
+void td_collected_free(td_list *leaves, td_list *records) {
+  free_list(leaves);
+  free_list(records);
 }
 
 // ---- adding to grads ----
@@ -236,12 +253,9 @@ int td_backward(td_context *context, td_tensor *target, td_tensor *cotangent, bo
   uint64_t hidden = tapes->hidden;
   if (!create_graph) tapes->hidden = UINT64_MAX;
   td_tapes_update(context);
-  int code = collect(context, last, &leaves, &records);
-  if (!code) code = sort(context, &leaves);
-  if (!code) code = sort(context, &records);
+  int code = td_collect(context, &target, 1, &leaves, &records);
   if (!code) code = pass_over(context, &leaves, &records, target, cotangent, retain_graph || create_graph);
-  free_list(&leaves);
-  free_list(&records);
+  td_collected_free(&leaves, &records);
   tapes->hidden = hidden;
   td_tapes_update(context);
   return code;

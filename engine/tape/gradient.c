@@ -303,3 +303,57 @@ int td_tape_gradient(td_context *context, td_tape *tape, td_tensor *const *targe
   }
   return code;
 }
+
+// ---- of records, whosever they are ----
+
+static int refuse_unrecorded(td_context *context) {
+  td_error_set(context, TD_ERROR_STATE, "grad: an output was not recorded");
+  td_error_hint(context, "compute it inside `with GradientTape():`, or set requires_grad = True before");
+  return TD_ERROR_STATE;
+}
+
+static int inquire(inquiry *q, const td_list *leaves, const td_list *records, bool spend, td_context *context,
+                   td_tensor *const *targets, int target_count, td_tensor *const *output_gradients, td_tensor **out) {
+  int code = td_pass_open(&q->pass, context, leaves, records);
+  q->pass.done = spend ? td_record_spend : NULL;
+  if (!code) code = list_wishes(context, q, leaves->count);
+  if (!code) code = plan(q, targets, target_count);
+  if (!code) find_slots(q);
+  if (!code) code = seed(q, targets, target_count, output_gradients);
+  if (!code) code = td_pass_run(&q->pass);
+  if (!code) code = collect_variables(q, out);
+  if (!code) collect_tensors(q, out);
+  td_pass_close(&q->pass);
+  td_memory_free(q->wishes);
+  return code;
+}
+
+int td_recorded_gradient(td_context *context, td_tensor *const *targets, int target_count,
+                         td_tensor *const *output_gradients, const td_source *sources, int source_count,
+                         bool retain_graph, bool create_graph, td_tensor **out) {
+  memset(out, 0, (size_t)source_count * sizeof *out);
+  td_tapes *tapes = td_tapes_of(context);
+  if (!tapes) return context->error.code;
+  for (int i = 0; i < target_count; i++) {
+    if (!td_dtype_is_float(targets[i]->dtype)) return refuse_target(context, "grad", i, target_count, targets[i]);
+    if (!targets[i]->origin) return refuse_unrecorded(context);
+  }
+  td_seed_warn(context, "grad", targets, output_gradients, target_count);
+  td_list leaves = {0}, records = {0};
+  inquiry q = {.sources = sources, .source_count = source_count};
+  uint64_t hidden = tapes->hidden;
+  if (!create_graph) tapes->hidden = UINT64_MAX;
+  td_tapes_update(context);
+  int code = td_collect(context, targets, target_count, &leaves, &records);
+  bool spend = !retain_graph && !create_graph;
+  if (!code) code = inquire(&q, &leaves, &records, spend, context, targets, target_count, output_gradients, out);
+  td_collected_free(&leaves, &records);
+  tapes->hidden = hidden;
+  td_tapes_update(context);
+  if (!code) code = finish(context, sources, source_count, false, out);
+  for (int i = 0; code && i < source_count; i++) {
+    td_tensor_unref(out[i]);
+    out[i] = NULL;
+  }
+  return code;
+}

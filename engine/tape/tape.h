@@ -148,6 +148,11 @@ void td_region_kept(const td_region *region, td_each_tensor *each, void *argumen
 // td_tensor_require_grad). Works on records of any tape or of the no-tape mode that requires_grad turns on.
 // retain_graph and create_graph false: records are given up.
 int td_backward(td_context *context, td_tensor *target, td_tensor *cotangent, bool retain_graph, bool create_graph);
+// The same records as backward(), of any tape or of none, but gradients in the sources as td_tape_gradient gives them; no
+// grad changes. A target that was not recorded is an error.
+int td_recorded_gradient(td_context *context, td_tensor *const *targets, int target_count,
+                         td_tensor *const *output_gradients, const td_source *sources, int source_count,
+                         bool retain_graph, bool create_graph, td_tensor **out);
 int td_tensor_require_grad(td_context *context, td_tensor *t, bool on);  // t becomes a leaf that backward() fills
 bool td_tensor_requires_grad(const td_tensor *t);
 td_tensor *td_tensor_grad(const td_tensor *t);            // borrowed; NULL: none

@@ -97,8 +97,9 @@ static void watch(const flat *sources, td_tensor *const *gradients) {
     if (sources->sources[i].variable && gradients[i]) td_watch_gradient(sources->sources[i].variable, gradients[i]);
 }
 
-td_value td_tape_gradient_values(td_interpreter *I, td_tape *tape, td_value target, td_value sources,
-                                 td_value cotangents, bool zero) {
+// tape NULL: of what was recorded anywhere, as backward() does.
+static td_value gradient_values(td_interpreter *I, td_tape *tape, td_value target, td_value sources, td_value cotangents,
+                                bool zero, bool retain, bool create) {
   flat targets = {.role = "a target"}, wanted = {.role = "a source"}, seeds = {.role = "an output gradient"};
   td_value result = TD_NIL;
   bool seeded = !td_is_nil(cotangents) && !td_is_none(cotangents);
@@ -112,8 +113,11 @@ td_value td_tape_gradient_values(td_interpreter *I, td_tape *tape, td_value targ
   }
   td_tensor **gradients = ok ? td_memory_new_zero((size_t)(wanted.count + 1) * sizeof *gradients) : NULL;
   if (gradients) {
-    int code = td_tape_gradient(I->context, tape, targets.tensors, targets.count, seeded ? seeds.tensors : NULL,
-                                wanted.sources, wanted.count, zero, gradients);
+    td_tensor **given = seeded ? seeds.tensors : NULL;
+    int code = tape ? td_tape_gradient(I->context, tape, targets.tensors, targets.count, given, wanted.sources,
+                                       wanted.count, zero, gradients)
+                    : td_recorded_gradient(I->context, targets.tensors, targets.count, given, wanted.sources,
+                                           wanted.count, retain, create, gradients);
     if (code == TD_OK && td_watch_is_due(I, false)) watch(&wanted, gradients);
     result = code == TD_OK ? box_gradients(I, sources, gradients, wanted.count) : td_raise_engine(I);
   } else if (ok) td_raise_memory(I);
@@ -122,6 +126,18 @@ td_value td_tape_gradient_values(td_interpreter *I, td_tape *tape, td_value targ
   flat_clear(&wanted);
   flat_clear(&seeds);
   return result;
+}
+
+td_value td_tape_gradient_values(td_interpreter *I, td_tape *tape, td_value target, td_value sources,
+                                 td_value cotangents, bool zero) {
+  return gradient_values(I, tape, target, sources, cotangents, zero, false, false);
+}
+
+static td_value builtin_recorded_gradient(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  int retain = td_truth(I, arguments[3]), create = td_truth(I, arguments[4]);
+  if (retain < 0 || create < 0) return TD_NIL;
+  return gradient_values(I, NULL, arguments[0], arguments[1], arguments[2], false, retain, create);
 }
 
 // ---- tangents and Jacobians ----
@@ -471,6 +487,8 @@ const td_method td_tape_builtins[] = {
     {"GradientTape", "(persistent=False, watch_accessed_variables=True)", builtin_tape,
      "A tape: with GradientTape() as t: records ops on watched values; t.gradient(target, sources) differentiates.\n"
      ">>> x = Variable(3.)\n>>> with GradientTape() as t: y = x * x\n>>> t.gradient(y, x)"},
+    {"_recorded_gradient", "(outputs, inputs, cotangents, retain_graph, create_graph)", builtin_recorded_gradient,
+     "What autograd.grad gives: gradients of recorded outputs in inputs, None where they don't meet."},
     {"no_grad", "()", builtin_no_grad, "A scope in which no tape records: with no_grad(): ..."},
     {"stop_gradient", "(x)", builtin_stop_gradient,
      "The same value, through which no gradient flows.\n>>> stop_gradient(tensor(2.))"},
