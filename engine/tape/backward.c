@@ -127,14 +127,14 @@ static int sort(td_context *context, td_list *list) { // by serial; bottom-up, s
   return TD_OK;
 }
 
-// What all targets depend on, in order. The lists hold references; td_collected_free gives them up.
-int td_collect(td_context *context, td_tensor *const *targets, int count, td_list *leaves, td_list *records) {
+// What all targets depend on, in order. The lists hold references; td_records_free gives them up.
+int td_records_collect(td_context *context, td_tensor *const *targets, int count, td_list *leaves, td_list *records) {
   int code = collect(context, targets, count, leaves, records);
   if (!code) code = sort(context, leaves);
   return code ? code : sort(context, records);
 }
 
-void td_collected_free(td_list *leaves, td_list *records) {
+void td_records_free(td_list *leaves, td_list *records) {
   free_list(leaves);
   free_list(records);
 }
@@ -253,9 +253,9 @@ int td_backward(td_context *context, td_tensor *target, td_tensor *cotangent, bo
   uint64_t hidden = tapes->hidden;
   if (!create_graph) tapes->hidden = UINT64_MAX;
   td_tapes_update(context);
-  int code = td_collect(context, &target, 1, &leaves, &records);
+  int code = td_records_collect(context, &target, 1, &leaves, &records);
   if (!code) code = pass_over(context, &leaves, &records, target, cotangent, retain_graph || create_graph);
-  td_collected_free(&leaves, &records);
+  td_records_free(&leaves, &records);
   tapes->hidden = hidden;
   td_tapes_update(context);
   return code;

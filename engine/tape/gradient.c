@@ -344,10 +344,10 @@ int td_recorded_gradient(td_context *context, td_tensor *const *targets, int tar
   uint64_t hidden = tapes->hidden;
   if (!create_graph) tapes->hidden = UINT64_MAX;
   td_tapes_update(context);
-  int code = td_collect(context, targets, target_count, &leaves, &records);
+  int code = td_records_collect(context, targets, target_count, &leaves, &records);
   bool spend = !retain_graph && !create_graph;
   if (!code) code = inquire(&q, &leaves, &records, spend, context, targets, target_count, output_gradients, out);
-  td_collected_free(&leaves, &records);
+  td_records_free(&leaves, &records);
   tapes->hidden = hidden;
   td_tapes_update(context);
   if (!code) code = finish(context, sources, source_count, false, out);

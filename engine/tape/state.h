@@ -156,8 +156,8 @@ int td_record_refuse(td_context *context, const char *who, const td_record *reco
 // ---- shared by gradient() and backward() ----
 td_tensor *td_seed_make(td_context *context, td_scope *scope, const char *who, int index, int count, td_tensor *target,
                         td_tensor *cotangent); // cotangent checked, or ones; borrowed from scope
-int td_collect(td_context *context, td_tensor *const *targets, int count, td_list *leaves, td_list *records);
-void td_collected_free(td_list *leaves, td_list *records);
+int td_records_collect(td_context *context, td_tensor *const *targets, int count, td_list *leaves, td_list *records);
+void td_records_free(td_list *leaves, td_list *records);
 td_tensor *td_result_own(td_context *context, td_tensor *t); // takes over t; a tensor that nothing else holds
 void td_seed_warn(td_context *context, const char *who, td_tensor *const *targets, td_tensor *const *cotangents, int count);
 void td_tape_warn(td_context *context, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -187,9 +187,12 @@ static const td_type gradient_function_type = {.name = "gradient function",
                                                .call = gradient_function_call};
 
 static td_value gradient_function_new(td_interpreter *I, td_value *arguments, bool with_value) {
-  if (!td_is(arguments[0], &td_instance_type) && !td_type_of(arguments[0])->call)
-    return td_raise(I, TD_CLASS_TYPE_ERROR, "%s: needs a function, not %s", with_value ? "value_and_grad" : "grad",
-                    td_type_name(I, arguments[0]));
+  if (!td_is(arguments[0], &td_instance_type) && !td_type_of(arguments[0])->call) {
+    td_raise(I, TD_CLASS_TYPE_ERROR, "%s: needs a function, not %s", with_value ? "value_and_grad" : "grad",
+             td_type_name(I, arguments[0]));
+    if (td_is_tensor_like(arguments[0])) td_raise_hint(I, "autograd.grad(outputs, inputs) is PyTorch's grad");
+    return TD_NIL;
+  }
   int has_aux = td_truth(I, arguments[2]);
   if (has_aux < 0) return TD_NIL;
   gradient_function *f = td_object_new(I, &gradient_function_type, sizeof *f);
