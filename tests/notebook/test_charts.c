@@ -10,6 +10,8 @@
 #include "repl/notebook/chart.h"
 #include "repl/notebook/picture_curves.h"
 #include "repl/notebook/picture_text.h"
+#include "repl/notebook/pictures.h"
+#include "tests/language/runs.h"
 
 static td_curve *curves[TD_CHART_CURVES];
 static int curve_count;
@@ -695,6 +697,44 @@ START_TEST(colour_maps_are_even) {
 }
 END_TEST
 
+// ---- the functions of the language, when an allocation fails ----
+
+static runs session;
+static const char *const codes[] = {
+    "show(x, title='x', ascii=True)",
+    "show([x, ones((2, 2))], save='memory.png')",
+    "show(x, save='memory.png')",
+    "show(x, kind='hist', save='memory.png')",
+    "show(x, kind='line', save='memory.png')",
+    "plot_save('memory.png', 'loss', 'val_loss', width=60, height=40, title='t', smooth=0.5)"};
+enum { CODES = sizeof codes / sizeof *codes };
+
+START_TEST(each_allocation_fails) {
+  const char *code = codes[_i / 2];
+  bool forever = _i % 2;
+  ck_assert(runs_open(&session, 1));
+  ck_assert(td_pictures_register(session.interpreter));
+  ck_assert_int_eq(runs_code(&session, "x = tensor([[1., nan], [inf, -2.]])\nplot('loss', 1)\nplot('loss', 2)\n"
+                                       "plot('val_loss', 2)"),
+                   TD_RUN_DONE);
+  if (runs_code(&session, code) != TD_RUN_DONE && strstr(session.error, "no libpng")) return runs_close(&session);
+  ck_assert_msg(runs_code(&session, code) == TD_RUN_DONE, "%s: %s", code, session.error);
+  int64_t before = td_memory_count();
+  ck_assert_int_eq(runs_code(&session, code), TD_RUN_DONE);
+  int64_t count = td_memory_count() - before;
+  for (int64_t nth = 1; nth <= count; nth++) {
+    td_memory_fail(nth, forever);
+    td_run_result result = runs_code(&session, code);
+    td_memory_fail(0, false);
+    ck_assert_msg(result == TD_RUN_DONE || strstr(session.error, "emory"), "%s, allocation %lld: %s", code,
+                  (long long)nth, session.error);
+    ck_assert_int_eq(runs_code(&session, "print(x.shape)"), TD_RUN_DONE);
+  }
+  ck_assert_int_eq(runs_code(&session, "remove_file('memory.png')") == TD_RUN_DONE, strstr(code, "memory.png") != NULL);
+  runs_close(&session);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("charts");
   TCase *text = tcase_create("text"), *pixel = tcase_create("pixels");
@@ -727,6 +767,11 @@ int main(void) {
   tcase_add_test(pixel, pixels_as_text);
   tcase_add_test(pixel, marks_survive_shrinking);
   tcase_add_test(pixel, colour_maps_are_even);
+  TCase *memory = tcase_create("memory");
+  tcase_add_checked_fixture(memory, NULL, finish);
+  tcase_set_timeout(memory, 120);
+  tcase_add_loop_test(memory, each_allocation_fails, 0, 2 * CODES);
+  suite_add_tcase(suite, memory);
   suite_add_tcase(suite, text);
   suite_add_tcase(suite, pixel);
   SRunner *runner = srunner_create(suite);

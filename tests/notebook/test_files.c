@@ -14,6 +14,7 @@
 #include "repl/line/history.h"
 #include "repl/notebook/command.h"
 #include "repl/notebook/deck.h"
+#include "repl/notebook/pictures.h"
 #include "tests/language/runs.h"
 
 enum { CALLS = 40 }; // more than any of the scenarios makes
@@ -50,6 +51,7 @@ static void check_no_leftover(void) {
 static void start(void) {
   ck_assert(runs_open(&session, 1));
   session.interpreter->command = td_command_run;
+  ck_assert(td_pictures_register(session.interpreter));
   ck_assert_int_eq(runs_code(&session, "x = [1, 2]\nw = Variable([1.0, 2.0])\n"), TD_RUN_DONE);
 }
 
@@ -130,6 +132,22 @@ START_TEST(loading_a_tensor) {
 }
 END_TEST
 
+START_TEST(pictures_in_files) {
+  static const char *const codes[] = {"plot_save('out.png', 'loss', width=40, height=30)",
+                                      "show(ones((2, 3)), kind='image', save='out.png')"};
+  ck_assert_int_eq(runs_code(&session, "plot('loss', 1)"), TD_RUN_DONE);
+  if (runs_code(&session, codes[0]) != TD_RUN_DONE && strstr(session.error, "no libpng")) return;
+  for (int i = 0; i < 2; i++)
+    EACH_FAILURE {
+      write_file("out.png", old_text, strlen(old_text));
+      check_code(codes[i], "out.png", errors[e], nth, forever);
+      check_works(codes[i]);
+      check_works("assert load_png('out.png').ndim == 3");
+      check_no_leftover();
+    }
+}
+END_TEST
+
 START_TEST(reading_a_deck) {
   static const char text[] = "# %%\nx = 1\n";
   write_file("in.deck", text, sizeof text - 1);
@@ -190,7 +208,7 @@ END_TEST
 int main(void) {
   Suite *suite = suite_create("notebook/files");
   const struct { const char *name; const TTest *test; } cases[] = {
-      {"save", saving_cells}, {"run", running_a_deck}, {"import", importing_a_deck}, {"idx", loading_a_tensor},
+      {"save", saving_cells}, {"run", running_a_deck}, {"import", importing_a_deck}, {"idx", loading_a_tensor}, {"pictures", pictures_in_files},
       {"deck", reading_a_deck}, {"history", keeping_the_history}, {"interrupted", interrupted_reads_go_on}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *test = tcase_create(cases[i].name);
