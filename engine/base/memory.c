@@ -1,13 +1,14 @@
 // The allocator. Every block has a 16-byte header before it: size asked for, size class, distance to the start of the
 // system's block, guard. Classes are 16 bytes apart up to 512, then four to a doubling.
-//  1. Up to 512 bytes blocks are cut from chunks that live as long as the process; freed ones wait in their thread's own
-//     list of the class, without lock or limit, so that a tape of a million records is built and dropped at full speed.
+//  1. Up to 512 bytes blocks are cut from chunks that live as long as the process; freed ones wait in their thread's
+//     own list of the class, without lock or limit, so that a tape of a million records is built and dropped at full
+//     speed.
 //  2. Up to 64 KiB a freed block goes to such a list too, at most 256 KiB a class.
 //  3. Larger freed blocks go to one locked pool; past its limit the block that waited longest goes back to the system.
-//  4. Counters belong to threads and are summed on demand; a thread that ends folds its counters in, empties its lists and
-//     leaves its small blocks to the others.
-// Sanitized and harsh builds give every block straight back, so that tools see the real lifetimes; harsh builds also fill
-// new and freed blocks with 0xff (NaN in every float dtype) and check guards.
+//  4. Counters belong to threads and are summed on demand; a thread that ends folds its counters in, empties its
+//     lists and leaves its small blocks to the others.
+// Sanitized and harsh builds give every block straight back, so that tools see the real lifetimes; harsh builds also
+// fill new and freed blocks with 0xff (NaN in every float dtype) and check guards.
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif

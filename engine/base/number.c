@@ -1,7 +1,7 @@
-// Shortest decimal digits that read back as the same number of its format, nearest to the value among the shortest; ties
-// go to the even digit. The value and the two ends of the interval that rounds to it are scaled exactly in 128 bits, to
-// 17 (float: 9) digits before the point; the longest run of final zeros that fits between the ends gives the answer.
-// Values whose scaling needs more bits are found by printing and reading back.
+// Shortest decimal digits that read back as the same number of its format, nearest to the value among the shortest;
+// ties go to the even digit. The value and the two ends of the interval that rounds to it are scaled exactly in 128
+// bits, to 17 (float: 9) digits before the point; the longest run of final zeros that fits between the ends gives the
+// answer. Values whose scaling needs more bits are found by printing and reading back.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Philox 4x32 with 10 rounds (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): counter
-// words 0-1 are the counter, 2-3 the stream.
+// Philox 4x32 with 10 rounds (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011):
+// counter words 0-1 are the counter, 2-3 the stream.
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif

@@ -1,6 +1,6 @@
-// Code that runs in the middle of another one's run (td_aside). Tapes that are open are hidden from it; what it does to a
-// Variable's leaf, so that tapes of its own can watch it, is taken back at the end: the run's gradients add up in the order
-// in which they would have.
+// Code that runs in the middle of another one's run (td_aside). Tapes that are open are hidden from it; what it does to
+// a Variable's leaf, so that tapes of its own can watch it, is taken back at the end: the run's gradients add up in the
+// order in which they would have.
 #include "engine/base/memory.h"
 #include "engine/tape/state.h"
 

@@ -246,7 +246,8 @@ static void blame_given(td_context *context, const td_error *found, const made *
   const char *name = td_custom_name(m->op, m->in);
   td_error_set(context, found->code, "%.300s; all other ops agree, so it is the gradient of %.60s at %s",
                found->message, name ? name : m->op->name, line);
-  td_error_hint(context, "what %.60s returns as its gradient is not the derivative of its value", name ? name : m->op->name);
+  td_error_hint(context, "what %.60s returns as its gradient is not the derivative of its value",
+                name ? name : m->op->name);
 }
 
 // Checks one call by itself. True: it is at fault, and the error says so.

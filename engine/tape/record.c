@@ -293,7 +293,8 @@ static bool keep_results(td_context *context, td_record *record, td_tensor *cons
     copy_meta(&record->out_meta[i], out[i]);
     if (!td_record_own_output(context, &out[i])) return false;
   }
-  if (region ? td_region_add(context, region, record) != TD_OK : !td_record_save(context, record, in, out)) return false;
+  if (region ? td_region_add(context, region, record) != TD_OK : !td_record_save(context, record, in, out))
+    return false;
   return enlist(context, record, mask) == TD_OK;
 }
 

@@ -1,5 +1,6 @@
-// Copies strided elements into a contiguous block. Axes that lie behind each other are joined first; what is left runs as
-// plain runs, fills, strided rows, or tiles where two axes are swapped. Large copies are cut into chunks for the pool.
+// Copies strided elements into a contiguous block. Axes that lie behind each other are joined first; what is left runs
+// as plain runs, fills, strided rows, or tiles where two axes are swapped. Large copies are cut into chunks for the
+// pool.
 #include <string.h>
 
 #include "engine/tensor/tensor.h"

@@ -1,7 +1,7 @@
 // Tensors as text, laid out as NumPy lays arrays out with ", " between elements: a first walk over the visible elements
-// finds the columns' widths, a second one writes. Floats show the fewest digits that tell them apart, at most 8 behind the
-// point; one exponent form for all when the largest is at least 1e8, the smallest under 1e-4 or their ratio over 1000: then
-// all show as many exact digits as the longest needs.
+// finds the columns' widths, a second one writes. Floats show the fewest digits that tell them apart, at most 8 behind
+// the point; one exponent form for all when the largest is at least 1e8, the smallest under 1e-4 or their ratio over
+// 1000: then all show as many exact digits as the longest needs.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

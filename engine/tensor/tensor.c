@@ -257,7 +257,8 @@ double td_tensor_get_float(const td_tensor *t, int64_t index) {
 }
 
 int64_t td_tensor_get_int(const td_tensor *t, int64_t index) {
-  if (t->dtype == TD_INT64 && !(t->flags & TD_TENSOR_BATCHED)) return ((const int64_t *)t->data)[td_tensor_offset(t, index)];
+  if (t->dtype == TD_INT64 && !(t->flags & TD_TENSOR_BATCHED))
+    return ((const int64_t *)t->data)[td_tensor_offset(t, index)];
   return int_from_float(td_tensor_get_float(t, index)); // narrower integers are exact in a double
 }
 

@@ -1,5 +1,5 @@
-// Tables as text read where they lie, a block of rows at a time, from any byte on: a file of any size takes no memory, and a
-// dataset's position in it is one number. Pages that were read are given back now and then.
+// Tables as text read where they lie, a block of rows at a time, from any byte on: a file of any size takes no memory,
+// and a dataset's position in it is one number. Pages that were read are given back now and then.
 #include "engine/base/file.h"
 #include "repl/language/builtins.h"
 #include "repl/language/files.h"
@@ -107,11 +107,13 @@ static td_value rows_block(td_interpreter *I, td_value self, td_value *arguments
 
 static const td_method csv_rows_methods[] = {
     {"texts", "(offset)", rows_texts,
-     "The row at a byte offset: (its fields as texts, whether it looks like names, the offset behind it); None at the end."},
+     "The row at a byte offset: (its fields as texts, whether it looks like names, the offset behind it); None at the "
+     "end."},
     {"kinds", "(offset, count, filled, before)", rows_kinds,
      "What the columns hold in count rows, joined with before: (numbers of kinds, rows, the offset behind them)."},
     {"block", "(offset, count, columns)", rows_block,
-     "count rows of columns [(number, dtype, missing)]: (a tensor or a list of texts each, rows, the offset behind them)."},
+     "count rows of columns [(number, dtype, missing)]: (a tensor or a list of texts each, rows, the offset behind "
+     "them)."},
     {NULL, NULL, NULL, NULL}};
 
 static const td_type csv_rows_type = {.name = "csv_rows",

@@ -52,11 +52,13 @@ static void shuffle_drain(int64_t *held, int64_t count, int64_t *out, uint64_t k
   }
 }
 
-static td_value builtin_shuffle_indices(td_interpreter *I, td_value self, td_value *arguments) { // held, incoming, key, number
+// held, incoming, key, number
+static td_value builtin_shuffle_indices(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
   int64_t key, number;
   bool drains = td_is_none(arguments[1]);
-  const td_tensor *held = indices_argument(I, arguments[0]), *in = held && !drains ? indices_argument(I, arguments[1]) : held;
+  const td_tensor *held = indices_argument(I, arguments[0]),
+                  *in = held && !drains ? indices_argument(I, arguments[1]) : held;
   if (!in || !td_index_value(I, arguments[2], &key) || !td_index_value(I, arguments[3], &number)) return TD_NIL;
   td_tensor *out = td_tensor_new(I->context, TD_INT64, 1, &in->size);
   td_tensor *kept = out ? td_tensor_new(I->context, TD_INT64, 1, &held->size) : NULL;
@@ -165,7 +167,8 @@ static bool common_shape(td_interpreter *I, const batch *b, td_tensor **tensors,
       if (t->shape[axis] > shape[axis]) shape[axis] = t->shape[axis];
   }
   if (first->rank < TD_RANK_MAX) return true;
-  return td_raise(I, TD_CLASS_VALUE_ERROR, "batch: elements of rank %d have no room for a batch axis", first->rank), false;
+  return td_raise(I, TD_CLASS_VALUE_ERROR, "batch: elements of rank %d have no room for a batch axis", first->rank),
+         false;
 }
 
 // Writes t into the corner of a block of shape, row by row.
@@ -176,14 +179,17 @@ static void copy_padded(char *to, const td_tensor *t, const int64_t *shape, int 
     memcpy(to, from, (size_t)((t->rank ? t->shape[axis] : 1) * bytes));
     return;
   }
-  for (int64_t i = 0; i < t->shape[axis]; i++) copy_padded(to + i * step, t, shape, axis + 1, from + i * t->strides[axis] * bytes);
+  for (int64_t i = 0; i < t->shape[axis]; i++)
+    copy_padded(to + i * step, t, shape, axis + 1, from + i * t->strides[axis] * bytes);
 }
 
 static td_value fill_of(const batch *b) { // for the part that path names: one for all, or a nest like the elements
   td_value fill = b->fill;
   for (int d = 0; d < b->depth && !td_is_nil(fill); d++) {
-    if (td_is(fill, &td_tuple_type)) fill = b->path[d] < td_as_tuple(fill)->count ? td_as_tuple(fill)->items[b->path[d]] : TD_NIL;
-    else if (td_is(fill, &td_dict_type) && !td_is_nil(b->keys[d])) fill = td_dict_get_str(td_as_dict(fill), td_as_str(b->keys[d]));
+    if (td_is(fill, &td_tuple_type))
+      fill = b->path[d] < td_as_tuple(fill)->count ? td_as_tuple(fill)->items[b->path[d]] : TD_NIL;
+    else if (td_is(fill, &td_dict_type) && !td_is_nil(b->keys[d]))
+      fill = td_dict_get_str(td_as_dict(fill), td_as_str(b->keys[d]));
   }
   return td_is_none(fill) ? td_int(0) : fill;
 }
@@ -238,7 +244,8 @@ static bool parts_agree(td_interpreter *I, const batch *b) {
   td_value first = part_of(b, 0);
   for (int64_t i = 1; i < b->elements->count; i++) {
     td_value part = part_of(b, i);
-    bool agrees = !td_is_nil(part) && td_type_of(part) == td_type_of(first) && td_length(I, part) == td_length(I, first);
+    bool agrees =
+        !td_is_nil(part) && td_type_of(part) == td_type_of(first) && td_length(I, part) == td_length(I, first);
     if (!agrees) return refuse_part(I, b, i, "is built otherwise than element 0"), false;
   }
   return true;
@@ -315,15 +322,16 @@ static td_value builtin_batch_of(td_interpreter *I, td_value self, td_value *arg
 
 // ---- mapped files ----
 
-static td_value builtin_forget_pages(td_interpreter *I, td_value self, td_value *arguments) { // of a mapped tensor; others have none
+// of a mapped tensor; others have none
+static td_value builtin_forget_pages(td_interpreter *I, td_value self, td_value *arguments) {
   (void)I, (void)self;
   const td_tensor *t = td_tensor_of(arguments[0]);
   if (t && t->storage->release) madvise(t->storage->data, (size_t)t->storage->bytes, MADV_DONTNEED);
   return td_bool(t && t->storage->release);
 }
 
-// Reading one page may map the two megabytes around it (Linux maps a large folio whole), so a batch of rows from all over
-// a file would hold all of the file: pages are given back every few rows.
+// Reading one page may map the two megabytes around it (Linux maps a large folio whole), so a batch of rows from all
+// over a file would hold all of the file: pages are given back every few rows.
 enum { AROUND_BYTES = 2 << 20, GATHER_BYTES = 24 << 20 };
 
 static bool has_rows(const td_tensor *t) { // whose parts along the first axis are contiguous
@@ -372,7 +380,8 @@ const td_method td_dataset_builtins[] = {
     {"_shuffle_indices", "(held, incoming, key, number)", builtin_shuffle_indices,
      "What goes out of a shuffle's buffer, and what it holds then. incoming None: all goes out."},
     {"_batch_of", "(elements, fill=None)", builtin_batch_of,
-     "Elements, each a tensor, a number, a text or a tuple or dict of them, stacked; fill: shorter ones are padded with it."},
+     "Elements, each a tensor, a number, a text or a tuple or dict of them, stacked; fill: shorter ones are padded "
+     "with it."},
     {"_mapped_rows", "(x, indices)", builtin_mapped_rows,
      "Rows of a mapped tensor, copied without keeping its pages; None: x is in memory."},
     {"_forget_pages", "(x)", builtin_forget_pages,

@@ -181,7 +181,8 @@ static bool gather(walk *w, const char *path, td_value part) {
   }
   td_value record = attribute_of(w->interpreter, part, "_layer");
   if (td_is_nil(record)) return td_is_nil(w->interpreter->raised);
-  td_value trained = attribute_of(w->interpreter, record, "trainable"), weights = attribute_of(w->interpreter, record, "weights");
+  td_value trained = attribute_of(w->interpreter, record, "trainable"),
+           weights = attribute_of(w->interpreter, record, "weights");
   bool done = td_is_nil(w->interpreter->raised);
   if (done && (w->frozen || td_truth(w->interpreter, trained) > 0))
     done = walk_attributes(w, part) && (td_is_nil(weights) || walk_value(w, "", weights));
@@ -235,9 +236,11 @@ const td_method td_layer_builtins[] = {
     {"gather_layers", "(layer, cls, /)", gather_layers,
      "A layer and the layers (instances of cls) inside it, each once, outer ones first."},
     {"session_value", "(name, /)", session_value,
-     "What a name means at the prompt: the session's variable, or else the builtin or library name; None if nothing does."},
+     "What a name means at the prompt: the session's variable, or else the builtin or library name; None if nothing "
+     "does."},
     {"held_parts", "(object, cls, /)", held_parts,
-     "(path, part) for each Variable and each instance of cls that the attributes of object hold, also in lists, tuples\n"
+     "(path, part) for each Variable and each instance of cls that the attributes of object hold, also in lists, "
+     "tuples\n"
      "and dicts, in their order: \"kernel\", \"blocks/0\", \"heads/left\"."},
     {"parameter_names", "(callable, /)", parameter_names,
      "The names of what a callable takes, in order, self left out; *args and **kwargs keep their stars.\n"

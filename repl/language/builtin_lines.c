@@ -1,5 +1,5 @@
-// Text files read line by line where they lie: mapped, so that a file of any size takes no memory, and read from any place,
-// so that a dataset's position in it is one number. Pages that were read are given back now and then.
+// Text files read line by line where they lie: mapped, so that a file of any size takes no memory, and read from any
+// place, so that a dataset's position in it is one number. Pages that were read are given back now and then.
 #include <string.h>
 #include <sys/mman.h>
 
@@ -83,4 +83,5 @@ static td_value builtin_lines_of(td_interpreter *I, td_value self, td_value *arg
 }
 
 const td_method td_lines_builtins[] = {
-    {"_lines_of", "(path)", builtin_lines_of, "The lines of a text file, read where they lie."}, {NULL, NULL, NULL, NULL}};
+    {"_lines_of", "(path)", builtin_lines_of, "The lines of a text file, read where they lie."},
+    {NULL, NULL, NULL, NULL}};

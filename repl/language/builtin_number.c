@@ -342,7 +342,8 @@ static td_value builtin_ord(td_interpreter *I, td_value self, td_value *argument
 static const td_method rows[] = {
     {"abs", "(x, /)", builtin_abs, "The absolute value.\n>>> abs(-2)"},
     {"round", "(number, ndigits=None, **options)", builtin_round,
-     "The nearest int, or number with ndigits decimals; halves go to the even neighbour. Of a tensor, the op round.\n>>> round(2.675, 2)"},
+     "The nearest int, or number with ndigits decimals; halves go to the even neighbour. Of a tensor, the op "
+     "round.\n>>> round(2.675, 2)"},
     {"pow", "(base, exp, mod=None)", builtin_pow, "base ** exp, modulo mod if it is given.\n>>> pow(2, 10, 1000)"},
     {"divmod", "(a, b, /)", builtin_divmod, "The tuple (a // b, a % b).\n>>> divmod(7, 2)"},
     {"sum", "(*args, start=..., **options)", builtin_sum,

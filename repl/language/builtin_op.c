@@ -621,7 +621,8 @@ static td_value call_hook(td_interpreter *I, const td_op *op, const td_arguments
     return TD_NIL;
   }
   td_unref(raised);
-  td_value parts[3] = {td_op_builtin(I, op, TD_NIL), td_from(td_tuple_new(I, arguments->count)), td_from(td_dict_new(I))};
+  td_value parts[3] = {td_op_builtin(I, op, TD_NIL), td_from(td_tuple_new(I, arguments->count)),
+                       td_from(td_dict_new(I))};
   bool ready = !td_is_nil(parts[0]) && !td_is_nil(parts[1]) && !td_is_nil(parts[2]);
   for (int i = 0; ready && i < arguments->count; i++) td_as_tuple(parts[1])->items[i] = td_ref(arguments->values[i]);
   for (int i = 0; ready && i < arguments->keyword_count; i++)

@@ -401,7 +401,8 @@ const td_method td_table_builtins[] = {
      "ones (empty, NA, "
      "N/A, NaN, null, None) are NaN. Other columns are lists of strs. header=None: the first row is the header when "
      "none of its "
-     "fields is empty or a number; without one a dict's keys are the columns' numbers. True and False say so, header=n that it is row n. columns: the names or numbers "
+     "fields is empty or a number; without one a dict's keys are the columns' numbers. True and False say so, header=n "
+     "that it is row n. columns: the names or numbers "
      "of those wanted. dtype={\"zip\": str, \"age\": float32} says it for some columns, str leaves texts as they are; "
      "defaults={\"age\": 0} is what stands for missing ones. "
      "Fields in double quotes may hold delimiters, line ends and doubled quotes; all rows must have as many fields."},

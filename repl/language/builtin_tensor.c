@@ -1,5 +1,5 @@
-// Builtins that make tensors and Variables, the session's random state, the folders of data, and the registration of all that
-// belongs to tensors: ops by name, dtypes, the random module.
+// Builtins that make tensors and Variables, the session's random state, the folders of data, and the registration of
+// all that belongs to tensors: ops by name, dtypes, the random module.
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -167,7 +167,8 @@ const td_method td_tensor_builtins[] = {
      "A tensor from a number, nested lists, a range or a tensor. Floats make float32, ints int64, bools bool, unless "
      "dtype says otherwise.\n"
      ">>> tensor([[1., 2.], [3., 4.]])"},
-    {"Variable", "(value, dtype=None, name=None, trainable=True, requires_grad=None, constraint=None)", builtin_variable,
+    {"Variable", "(value, dtype=None, name=None, trainable=True, requires_grad=None, constraint=None)",
+     builtin_variable,
      "State that can be assigned: a named tensor of fixed shape and dtype, watched by tapes when it is read.\n>>> "
      "Variable([1., 2.], name=\"w\")"},
     {"randn", "(*shape)", builtin_randn,
@@ -175,7 +176,8 @@ const td_method td_tensor_builtins[] = {
     {"rand", "(*shape)", builtin_rand,
      "random_uniform with the sizes as arguments: numbers in [0, 1).\n>>> rand(2, 3).shape"},
     {"get_random_state", "()", builtin_get_random_state,
-     "Where the session's random numbers stand: (seed, numbers drawn, streams given\nout to datasets). random.get_state is the same."},
+     "Where the session's random numbers stand: (seed, numbers drawn, streams given\nout to datasets). "
+     "random.get_state is the same."},
     {"set_random_state", "(state)", builtin_set_random_state,
      "Goes on from where get_random_state was asked. random.set_state is the same."},
     {"seed", "(number)", builtin_seed,

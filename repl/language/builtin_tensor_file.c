@@ -295,7 +295,8 @@ const td_method td_tensor_file_builtins[] = {
      "whole. "
      "bfloat16 is written as ml_dtypes does: NumPy alone sees its bytes without a type."},
     {"load_npz", "(path, names=None)", builtin_load_npz,
-     "The arrays of one of NumPy's .npz files, or those named, as a dict by name.\n\nThe archive is checked whole before anything is "
+     "The arrays of one of NumPy's .npz files, or those named, as a dict by name.\n\nThe archive is checked whole "
+     "before anything is "
      "unpacked; each "
      "array's checksum must be right. Types are read as load_npy reads them."},
     {"save_npz", "(path, *arrays, compressed=False, **named)", builtin_save_npz,

@@ -48,8 +48,8 @@ static td_value exception_of_text(td_interpreter *I, td_class *class, const char
   return v;
 }
 
-// Notes what was being handled when exception was raised. An exception is in its own chain of contexts once at most: the
-// chain is cut where it was.
+// Notes what was being handled when exception was raised. An exception is in its own chain of contexts once at most:
+// the chain is cut where it was.
 static void note_context(td_interpreter *I, td_exception *exception) {
   td_value handled = I->handling;
   if (td_is_nil(handled) || handled.o == &exception->instance.container.object) return;

@@ -411,8 +411,8 @@ static double square_root(wide total) { // a step of Newton's after the rounded 
   return root + ((total.sum - square) - fma(root, root, -square) + total.rest) / (2 * root);
 }
 
-// The square root of the sum of the squares of differences (b NULL: of the values), scaled by a power of two so that none
-// overflows and scaling rounds nothing.
+// The square root of the sum of the squares of differences (b NULL: of the values), scaled by a power of two so that
+// none overflows and scaling rounds nothing.
 static td_value norm(td_interpreter *I, const td_value *a, const td_value *b, int64_t count) {
   double largest = 0;
   int exponent = 0;
@@ -494,7 +494,7 @@ static const td_method rows[] = {
 bool td_math_register(td_interpreter *I) {
   td_module *math = td_module_define(I, "math", rows);
   bool named = td_builtin_define(I, "inf", td_double(INFINITY)) && td_builtin_define(I, "nan", td_double(NAN));
-  return named && math && td_module_set(I, math, "pi", td_double(M_PI)) && td_module_set(I, math, "e", td_double(M_E)) &&
-         td_module_set(I, math, "tau", td_double(2 * M_PI)) && td_module_set(I, math, "inf", td_double(INFINITY)) &&
-         td_module_set(I, math, "nan", td_double(NAN));
+  return named && math && td_module_set(I, math, "pi", td_double(M_PI)) &&
+         td_module_set(I, math, "e", td_double(M_E)) && td_module_set(I, math, "tau", td_double(2 * M_PI)) &&
+         td_module_set(I, math, "inf", td_double(INFINITY)) && td_module_set(I, math, "nan", td_double(NAN));
 }

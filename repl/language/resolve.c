@@ -1,6 +1,7 @@
 // Names to places. First the whole tree is walked: scopes open and close, each NAME gets the symbol of its scope, and
-// what Python refuses before running is refused. Then the scopes are settled (resolve_scope.c), then the nodes are finished
-// from the leaves up (resolve_finish.c). The long chains of a tree, left operands and elifs, are loops, not recursion.
+// what Python refuses before running is refused. Then the scopes are settled (resolve_scope.c), then the nodes are
+// finished from the leaves up (resolve_finish.c). The long chains of a tree, left operands and elifs, are loops, not
+// recursion.
 #include "repl/language/resolve.h"
 
 #include <stdarg.h>

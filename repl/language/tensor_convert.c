@@ -228,7 +228,8 @@ td_tensor *td_cast_to(td_interpreter *I, td_tensor *t, uint8_t dtype) {
 
 td_tensor *td_to_tensor_of(td_interpreter *I, td_value v, uint8_t dtype) {
   bool list = td_is(v, &td_list_type) || td_is(v, &td_tuple_type);
-  td_tensor *t = list ? list_to_tensor(I, v, -1, dtype) : td_to_tensor(I, v, v.tag == TD_TAG_DOUBLE ? TD_FLOAT64 : dtype);
+  td_tensor *t =
+      list ? list_to_tensor(I, v, -1, dtype) : td_to_tensor(I, v, v.tag == TD_TAG_DOUBLE ? TD_FLOAT64 : dtype);
   return td_cast_to(I, t, dtype);
 }
 

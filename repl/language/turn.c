@@ -1,11 +1,11 @@
 // Threads of the language take turns, as CPython's do: one heap of values, one lock. Whoever has the turn owns the
-// interpreter and all values; its registers (frame, stack, context, exception in flight) are loaded into td_interpreter,
-// so that the code that evaluates knows nothing of threads.
-//  1. A thread gives the turn back inside long kernels and file reads (td_context.leave), in sleep, and while it waits for
-//     a queue. Nothing shared is touched there.
+// interpreter and all values; its registers (frame, stack, context, exception in flight) are loaded into
+// td_interpreter, so that the code that evaluates knows nothing of threads.
+//  1. A thread gives the turn back inside long kernels and file reads (td_context.leave), in sleep, and while it
+//     waits for a queue. Nothing shared is touched there.
 //  2. Who waits loses patience after a while and raises td_context.wanted, which running code looks at where
-//     it looks for Ctrl-C, between statements; then the turn is handed over. A worker's patience is longer: nobody waits
-//     for it.
+//     it looks for Ctrl-C, between statements; then the turn is handed over. A worker's patience is longer: nobody
+//     waits for it.
 //  3. As long as no second thread takes turns nothing is locked, and the main thread leaves nothing.
 //  4. Blocks of memory come from one cache that goes with the turn: a worker's tensors are freed by the main thread.
 #include "repl/language/turn.h"

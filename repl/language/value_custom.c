@@ -1,5 +1,5 @@
-// What the library's custom_gradient and checkpoint rest on. _custom(values, inputs, gradient, name): in the backward pass
-// the engine calls gradient with the cotangents of values; what it returns goes to the inputs.
+// What the library's custom_gradient and checkpoint rest on. _custom(values, inputs, gradient, name): in the backward
+// pass the engine calls gradient with the cotangents of values; what it returns goes to the inputs.
 #include <string.h>
 #include "engine/base/memory.h"
 #include "repl/language/nest.h"
@@ -158,7 +158,8 @@ static td_value builtin_checkpoint(td_interpreter *I, td_value self, td_value *a
   if (!a) return td_raise_memory(I);
   *a = (again){I, td_ref(arguments[0]), td_ref(arguments[1])};
   td_region *region;
-  if (td_region_begin(I->context, &(td_rerun){rerun, release_again, a, kept_again}, &region) != TD_OK) return td_raise_engine(I);
+  if (td_region_begin(I->context, &(td_rerun){rerun, release_again, a, kept_again}, &region) != TD_OK)
+    return td_raise_engine(I);
   td_value result = call_again(a);
   td_region_end(I->context, region);
   return result;

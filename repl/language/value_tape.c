@@ -200,8 +200,8 @@ static td_value derive_all(td_interpreter *I, td_value self, td_value *arguments
   td_tensor **out = ok ? td_memory_new_zero((size_t)(sources.count + 1) * sizeof *out) : NULL;
   if (out) {
     td_busy busy = td_busy_start(I, per_example ? "batch_jacobian" : "jacobian");
-    int code = td_tape_jacobian(I->context, tape_of(self), targets.tensors[0], sources.sources, sources.count, per_example,
-                                zero, td_busy_tell, &busy, out);
+    int code = td_tape_jacobian(I->context, tape_of(self), targets.tensors[0], sources.sources, sources.count,
+                                per_example, zero, td_busy_tell, &busy, out);
     td_busy_end(&busy);
     result = code == TD_OK ? box_gradients(I, arguments[1], out, sources.count) : td_raise_engine(I);
   } else if (ok) td_raise_memory(I);
@@ -416,7 +416,8 @@ static const td_method tape_methods[] = {
     {"gradients", "(target, sources, output_gradients=None, unconnected_gradients='none')", tape_gradient,
      "The same as gradient."},
     {"jvp", "(target, sources, tangents)", tape_jvp,
-     "Forward mode: the tangent of target, in its structure, for tangents of the sources (None: zero). The tape keeps its "
+     "Forward mode: the tangent of target, in its structure, for tangents of the sources (None: zero). The tape keeps "
+     "its "
      "records, so it may be called again.\n"
      ">>> x = tensor(3.)\n>>> with GradientTape(persistent=True) as t:\n...     t.watch(x)\n...     y = x * x\n"
      ">>> t.jvp(y, x, tensor(1.))"},

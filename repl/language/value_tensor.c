@@ -496,8 +496,9 @@ const td_type td_variable_type = {
     .compare = tensor_compare,
     .hash = tensor_hash,
     .methods = td_variable_methods,
-    .doc = "A Variable: the state of a model. It holds a tensor of fixed shape and dtype; assign, assign_add and "
-           "assign_sub change it.\n"
-           "constraint: a function that every optimizer calls on its value after each step, for the value to go on with.\n"
-           "Inside a GradientTape every trainable Variable that is read is watched.",
+    .doc =
+        "A Variable: the state of a model. It holds a tensor of fixed shape and dtype; assign, assign_add and "
+        "assign_sub change it.\n"
+        "constraint: a function that every optimizer calls on its value after each step, for the value to go on with.\n"
+        "Inside a GradientTape every trainable Variable that is read is watched.",
 };

@@ -6,7 +6,8 @@
 //     alone, and unseen by tapes. So threads change nothing but the time.
 //  3. An exception takes the place of its element, with the call path of the worker, and is raised where the element is
 //     asked for.
-//  4. Workers hold the feed, not the value that stands for it: when that goes they are interrupted, and end by themselves.
+//  4. Workers hold the feed, not the value that stands for it: when that goes they are interrupted, and end by
+//     themselves.
 #include <signal.h>
 #include <string.h>
 
@@ -343,8 +344,8 @@ const td_type td_feed_type = {
 static bool int_within(td_interpreter *I, td_value v, const char *what, int64_t least, int64_t most, int64_t *n) {
   if (!td_index_value(I, v, n)) return false;
   if (*n >= least && *n <= most) return true;
-  td_raise(I, TD_CLASS_VALUE_ERROR, "%s must be between %lld and %lld, not %lld", what, (long long)least, (long long)most,
-           (long long)*n);
+  td_raise(I, TD_CLASS_VALUE_ERROR, "%s must be between %lld and %lld, not %lld", what, (long long)least,
+           (long long)most, (long long)*n);
   return false;
 }
 
@@ -352,8 +353,8 @@ static td_value builtin_feed(td_interpreter *I, td_value self, td_value *argumen
   (void)self;
   int64_t depth, threads, key, first;
   if (!int_within(I, arguments[1], "feed: depth", 1, DEPTH_MOST, &depth) ||
-      !int_within(I, arguments[2], "feed: threads", 1, THREADS_MOST, &threads) || !td_index_value(I, arguments[4], &key) ||
-      !td_index_value(I, arguments[5], &first))
+      !int_within(I, arguments[2], "feed: threads", 1, THREADS_MOST, &threads) ||
+      !td_index_value(I, arguments[4], &key) || !td_index_value(I, arguments[5], &first))
     return TD_NIL;
   if (!td_is(arguments[6], &td_list_type) && !td_is_none(arguments[6]))
     return td_raise(I, TD_CLASS_TYPE_ERROR, "feed: ready must be a list");
@@ -379,7 +380,8 @@ static td_value builtin_feed(td_interpreter *I, td_value self, td_value *argumen
   return TD_NIL;
 }
 
-static td_value builtin_call_apart(td_interpreter *I, td_value self, td_value *arguments) { // function, element, key, number
+// function, element, key, number
+static td_value builtin_call_apart(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
   int64_t key, number;
   if (!td_index_value(I, arguments[2], &key) || !td_index_value(I, arguments[3], &number)) return TD_NIL;

@@ -1,6 +1,6 @@
-// The standard library's decks, as texts inside the program. embed.sh makes the table from the .deck files beside it; the
-// language runs a deck when one of its names is first looked up. This floor's C is this table only and includes nothing,
-// so that the language, which is under the decks, may read it.
+// The standard library's decks, as texts inside the program. embed.sh makes the table from the .deck files beside it;
+// the language runs a deck when one of its names is first looked up. This floor's C is this table only and includes
+// nothing, so that the language, which is under the decks, may read it.
 #ifndef TD_LIBRARY_LIBRARY_H
 #define TD_LIBRARY_LIBRARY_H
 

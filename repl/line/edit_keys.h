@@ -1,5 +1,5 @@
-// The keys of an entry, which may have several lines, in readline: motion within it, completion, history. Both faces edit
-// with them; how bytes come in and how the entry is shown is theirs.
+// The keys of an entry, which may have several lines, in readline: motion within it, completion, history. Both faces
+// edit with them; how bytes come in and how the entry is shown is theirs.
 #ifndef TD_LINE_EDIT_KEYS_H
 #define TD_LINE_EDIT_KEYS_H
 #include "repl/notebook/session.h"

@@ -1,5 +1,6 @@
-// See editor.h. The terminal's signals and modes are terminal.c's: readline catches no signal and leaves the environment
-// alone. Between the lines of a cell the terminal stays as readline set it, so that a paste is never echoed twice.
+// See editor.h. The terminal's signals and modes are terminal.c's: readline catches no signal and leaves the
+// environment alone. Between the lines of a cell the terminal stays as readline set it, so that a paste is never echoed
+// twice.
 #include "repl/line/editor.h"
 #ifdef HAVE_READLINE
 #include <stdio.h>

@@ -3,8 +3,8 @@
 //  2. A handful of multiplications, and integers: plain loops. Small ones and short k: gemm_packed.c.
 //  3. The rest is cut into pieces that hold enough work, each one product of OpenBLAS or of gemm_packed.c. The cut goes
 //     along the longer side of C, or along k where C is small beside it; then the pieces' sums are added in order.
-//     Number and borders of pieces follow from m, n, k and the dtype alone. A piece that takes long is a row of products
-//     of strips, so that it can be broken off between two of them.
+//     Number and borders of pieces follow from m, n, k and the dtype alone. A piece that takes long is a row of
+//     products of strips, so that it can be broken off between two of them.
 //  4. A float32 product of long k is a sum of short runs, tile by tile of C, since a register that gathers hundreds of
 //     products of one sign loses a digit. The sums of so many runs are added in double.
 #include <string.h>
