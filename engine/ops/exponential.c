@@ -199,6 +199,8 @@ static const td_op log1p_op = {
   .samples = positive_samples,
 };
 
+td_tensor *td_log1p(td_scope *s, td_tensor *x) { return td_scope_apply(s, &log1p_op, NULL, 1, x); }
+
 TD_MAP1(TD_EACH_FLOAT, sqrt, FLOATING, T, SQRT(x))
 TD_KERNEL(sqrt)
 

@@ -101,6 +101,7 @@ td_tensor *td_where(td_scope *s, td_tensor *condition, td_tensor *a, td_tensor *
 // exponential.c
 td_tensor *td_exp(td_scope *s, td_tensor *x);
 td_tensor *td_log(td_scope *s, td_tensor *x);
+td_tensor *td_log1p(td_scope *s, td_tensor *x);
 td_tensor *td_sqrt(td_scope *s, td_tensor *x);
 // trigonometric.c
 td_tensor *td_tanh(td_scope *s, td_tensor *x);

@@ -204,12 +204,23 @@ static td_tensor *plus(td_scope *s, td_tensor *a, td_tensor *b) { return !a ? b 
 
 static td_tensor *rest(td_scope *s, td_tensor *t) { return td_subtract(s, td_scope_number(s, 1, t), t); } // 1 - t
 
-static td_tensor *sigmoid_back(td_scope *s, td_tensor *c, td_tensor *y) {
-  return td_multiply(s, c, td_multiply(s, y, rest(s, y)));
+// The value of a gate, and 1 - it, from what is kept of a sigmoid.
+static td_tensor *gate(td_scope *s, td_tensor *kept) {
+  td_tensor *zero = td_scope_number(s, 0, kept), *one = td_scope_number(s, 1, kept);
+  return td_where(s, td_greater(s, kept, zero), kept, td_add(s, kept, one));
+}
+static td_tensor *lack(td_scope *s, td_tensor *kept) {
+  td_tensor *zero = td_scope_number(s, 0, kept);
+  return td_where(s, td_greater(s, kept, zero), rest(s, kept), td_negative(s, kept));
 }
 
-static td_tensor *tanh_back(td_scope *s, td_tensor *c, td_tensor *y) {
-  return td_multiply(s, c, rest(s, td_square(s, y)));
+// c through the slope of a gate, and through that of tanh at x, which is 4 sigmoid'(2 x).
+static td_tensor *gate_back(td_scope *s, td_tensor *c, td_tensor *kept) {
+  return td_multiply(s, c, td_multiply(s, gate(s, kept), lack(s, kept)));
+}
+static td_tensor *tanh_back(td_scope *s, td_tensor *c, td_tensor *x) {
+  td_tensor *twice = td_add(s, x, x), *slope = td_multiply(s, td_sigmoid(s, twice), td_sigmoid(s, td_negative(s, twice)));
+  return td_multiply(s, td_multiply(s, c, td_scope_number(s, 4, c)), slope);
 }
 
 typedef struct step {
@@ -218,31 +229,34 @@ typedef struct step {
 } step;
 
 static td_tensor *lstm_step(td_scope *s, step *p) {
-  td_tensor *i = p->kept[0], *f = p->kept[1], *g = p->kept[2], *o = p->kept[3], *t = td_tanh(s, p->kept[4]);
-  td_tensor *d = plus(s, plus(s, p->dc, p->extra[4]), tanh_back(s, td_multiply(s, p->dh, o), t));
-  td_tensor *parts[] = {sigmoid_back(s, plus(s, td_multiply(s, d, g), p->extra[0]), i),
-                        sigmoid_back(s, plus(s, td_multiply(s, d, p->c_before), p->extra[1]), f),
-                        tanh_back(s, plus(s, td_multiply(s, d, i), p->extra[2]), g),
-                        sigmoid_back(s, plus(s, td_multiply(s, p->dh, t), p->extra[3]), o)};
-  p->dc = td_multiply(s, d, f);
+  td_tensor *i = p->kept[0], *f = p->kept[1], *g = p->kept[2], *o = p->kept[3], *c = p->kept[4];
+  td_tensor *d = tanh_back(s, td_multiply(s, p->dh, gate(s, o)), c);
+  d = plus(s, plus(s, p->dc, p->extra[4]), d);
+  td_tensor *parts[] = {gate_back(s, plus(s, td_multiply(s, d, td_tanh(s, g)), p->extra[0]), i),
+                        gate_back(s, plus(s, td_multiply(s, d, p->c_before), p->extra[1]), f),
+                        plus(s, tanh_back(s, td_multiply(s, d, gate(s, i)), g), p->extra[2]),
+                        gate_back(s, plus(s, td_multiply(s, p->dh, td_tanh(s, c)), p->extra[3]), o)};
+  p->dc = td_multiply(s, d, gate(s, f));
   p->dh = NULL;
   return td_concat_all(s, parts, 4, 1);
 }
 
 static td_tensor *gru_step(td_scope *s, step *p) {
   td_tensor *r = p->kept[0], *z = p->kept[1], *n = p->kept[2], *q = p->kept[3];
-  td_tensor *a = tanh_back(s, plus(s, td_multiply(s, p->dh, rest(s, z)), p->extra[2]), n);
-  td_tensor *turn = td_multiply(s, p->dh, td_subtract(s, p->h_before, n));
-  td_tensor *parts[] = {a, sigmoid_back(s, plus(s, td_multiply(s, a, q), p->extra[0]), r),
-                        sigmoid_back(s, plus(s, turn, p->extra[1]), z), plus(s, td_multiply(s, a, r), p->extra[3])};
-  p->dh = td_multiply(s, p->dh, z);
+  td_tensor *a = plus(s, tanh_back(s, td_multiply(s, p->dh, lack(s, z)), n), p->extra[2]);
+  td_tensor *turn = td_multiply(s, p->dh, td_subtract(s, p->h_before, td_tanh(s, n)));
+  td_tensor *parts[] = {a, gate_back(s, plus(s, td_multiply(s, a, q), p->extra[0]), r),
+                        gate_back(s, plus(s, turn, p->extra[1]), z),
+                        plus(s, td_multiply(s, a, gate(s, r)), p->extra[3])};
+  p->dh = td_multiply(s, p->dh, gate(s, z));
   return td_concat_all(s, parts, 4, 1);
 }
 
 static td_tensor *plain_step(td_scope *s, step *p, bool relu) {
-  td_tensor *d = plus(s, p->dh, p->extra[0]), *zero = td_scope_number(s, 0, d);
+  td_tensor *d = p->dh, *zero = td_scope_number(s, 0, d);
   p->dh = NULL;
-  return relu ? td_where(s, td_greater(s, p->kept[0], zero), d, zero) : tanh_back(s, d, p->kept[0]);
+  d = relu ? td_where(s, td_greater(s, p->kept[0], zero), d, zero) : tanh_back(s, d, p->kept[0]);
+  return plus(s, d, p->extra[0]);
 }
 
 static td_tensor *one_step(td_scope *s, const tensors *w, step *p, int64_t time) {

@@ -500,7 +500,8 @@ static const td_op logit_op = {
   .vjp = logit_vjp,
   .saves = TD_SAVES_IN0,
   .doc = "log(x / (1 - x)), what sigmoid undoes; eps clips x to [eps, 1 - eps] first.\n"
-         "Gradient: cotangent / (x * (1 - x)); 0 where x was clipped. Infinite at 0 and 1, NaN beyond without eps, and so is its gradient.",
+         "Gradient: cotangent / (x * (1 - x)); 0 where x was clipped. Infinite at 0 and 1, NaN beyond without eps, and so "
+         "is its gradient.",
   .example = "logit(tensor([0.5, 1.])).tolist()  # [0.0, inf]",
   .samples = TD_SAMPLES{
     { .shapes = "3,4", .low = 0.05, .high = 0.95 },
@@ -514,23 +515,24 @@ static const td_op logit_op = {
 // ---- products with logarithms ----
 
 // The logarithm of argument, but 0 where x is 0 and argument is not positive.
-static td_tensor *slope_of_product(td_scope *s, td_tensor *x, td_tensor *argument) {
-  td_tensor *zero = td_scope_number(s, 0, argument), *logarithm = td_log(s, argument);
+static td_tensor *slope_of_product(td_scope *s, td_tensor *x, td_tensor *argument, td_tensor *logarithm) {
+  td_tensor *zero = td_scope_number(s, 0, argument);
   td_tensor *edge = td_where(s, td_greater(s, argument, zero), logarithm, zero);
   return td_where(s, td_equal(s, x, td_scope_number(s, 0, x)), edge, logarithm);
 }
 
-static int product_vjp(td_rule *rule, td_tensor *argument) {
+static int product_vjp(td_rule *rule, td_tensor *argument, td_tensor *logarithm) {
   td_scope *s = &rule->scope;
   td_tensor *c = rule->cotangent[0], *x = rule->in[0];
-  if (rule->needs[0]) rule->din[0] = td_chain(s, c, slope_of_product(s, x, argument));
+  if (rule->needs[0]) rule->din[0] = td_chain(s, c, slope_of_product(s, x, argument, logarithm));
   if (rule->needs[1]) rule->din[1] = td_chain_quotient(s, td_chain(s, c, x), argument);
   return TD_OK;
 }
-static int xlogy_vjp(td_rule *rule) { return product_vjp(rule, rule->in[1]); }
+static int xlogy_vjp(td_rule *rule) { return product_vjp(rule, rule->in[1], td_log(&rule->scope, rule->in[1])); }
 static int xlog1py_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
   td_tensor *y = rule->in[1];
-  return product_vjp(rule, td_add(&rule->scope, y, td_scope_number(&rule->scope, 1, y)));
+  return product_vjp(rule, td_add(s, y, td_scope_number(s, 1, y)), td_log1p(s, y));
 }
 
 static const td_sample product_samples[] = {

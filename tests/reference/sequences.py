@@ -47,13 +47,17 @@ def no_bias(w, b):
     return w.new_zeros(w.shape[0]) if b is None else b
 
 
+def gate(x):
+    return torch.where(x < 0, torch.sigmoid(x), -torch.sigmoid(-x))
+
+
 @op
 def rnn_layer(x, w_ih, w_hh, b_ih=None, b_hh=None, h0=None, mask=None, reverse=False, nonlinearity="tanh"):
     run = torch.rnn_tanh_cell if nonlinearity == "tanh" else torch.rnn_relu_cell
 
     def cell(x, state):
-        h = run(x, state[0], w_ih, w_hh, no_bias(w_ih, b_ih), no_bias(w_hh, b_hh))
-        return [h], h
+        a, b = pre(x, state[0], w_ih, w_hh, b_ih, b_hh)
+        return [run(x, state[0], w_ih, w_hh, no_bias(w_ih, b_ih), no_bias(w_hh, b_hh))], a + b
 
     return over_time(cell, x, [first_state(x, w_hh, h0)], mask, reverse)
 
@@ -63,8 +67,8 @@ def lstm_layer(x, w_ih, w_hh, b_ih=None, b_hh=None, h0=None, c0=None, mask=None,
     def cell(x, state):
         a, b = pre(x, state[0], w_ih, w_hh, b_ih, b_hh)
         i, f, g, o = (a + b).chunk(4, 1)
-        gates = torch.cat([torch.sigmoid(i), torch.sigmoid(f), torch.tanh(g), torch.sigmoid(o)], 1)
-        return torch.lstm_cell(x, state, w_ih, w_hh, no_bias(w_ih, b_ih), no_bias(w_hh, b_hh)), gates
+        kept = torch.cat([gate(i), gate(f), g, gate(o)], 1)
+        return torch.lstm_cell(x, state, w_ih, w_hh, no_bias(w_ih, b_ih), no_bias(w_hh, b_hh)), kept
 
     state = [first_state(x, w_hh, h0), first_state(x, w_hh, c0)]
     return over_time(cell, x, state, mask, reverse)
@@ -75,8 +79,7 @@ def gru_layer(x, w_ih, w_hh, b_ih=None, b_hh=None, h0=None, mask=None, reverse=F
     def cell(x, state):
         a, b = pre(x, state[0], w_ih, w_hh, b_ih, b_hh)
         (ar, az, an), (br, bz, q) = a.chunk(3, 1), b.chunk(3, 1)
-        r, z = torch.sigmoid(ar + br), torch.sigmoid(az + bz)
-        kept = torch.cat([r, z, torch.tanh(an + r * q), q], 1)
+        kept = torch.cat([gate(ar + br), gate(az + bz), an + torch.sigmoid(ar + br) * q, q], 1)
         return [torch.gru_cell(x, state[0], w_ih, w_hh, no_bias(w_ih, b_ih), no_bias(w_hh, b_hh))], kept
 
     outs = over_time(cell, x, [first_state(x, w_hh, h0)], mask, reverse)
