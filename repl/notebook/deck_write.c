@@ -115,11 +115,11 @@ static void end_line(td_text *out) {
 static void print_divider(const td_notebook_cell *cell, bool first, td_text *out) {
   if (cell->divider && !cell->divider_length && first && !cell->markdown) return; // a deck that begins without one
   end_line(out);
-  const char *divider = cell->divider, *end = divider + cell->divider_length;
-  if (!divider || divider == end) {
+  if (!cell->divider || !cell->divider_length) {
     td_text_add(out, cell->markdown ? "# %% [markdown]\n" : "# %%\n");
     return;
   }
+  const char *divider = cell->divider, *end = divider + cell->divider_length;
   const char *is = memmem(divider, (size_t)(end - divider), mark + 1, MARK - 1);
   if (cell->markdown == (is != NULL)) {
     td_text_add_bytes(out, divider, (size_t)(end - divider));

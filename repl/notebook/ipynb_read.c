@@ -249,7 +249,7 @@ static bool read_member(reader *r, td_notebook_cell *cell, td_text *type) { // b
   return skip_value(r, 0);
 }
 
-static bool read_cell(reader *r, size_t begin) {
+static bool read_cell(reader *r) {
   td_notebook_cell *cell = td_notebook_append(r->notebook, false, "", 0);
   td_text type = {0};
   if (!cell) return refuse_memory(r);
@@ -259,23 +259,31 @@ static bool read_cell(reader *r, size_t begin) {
   if (ok && !type.length) ok = refuse(r, "a cell without a cell_type");
   cell->markdown = ok && !says(&type, "code"); // raw ones are no code either
   cell->commented = cell->markdown;
-  cell->json = ok ? copy_raw(r, begin, r->json.at) : NULL;
   td_text_clear(&type);
-  return ok && (cell->json || refuse_memory(r));
+  return ok;
+}
+
+static bool keep_json(reader *r, size_t from, size_t to) { // of the last cell
+  char *json = copy_raw(r, from, to);
+  r->notebook->cells[r->notebook->count - 1]->json = json;
+  return json || refuse_memory(r);
 }
 
 static bool read_cells(reader *r) {
   td_notebook *n = r->notebook;
   if (n->json_before) return refuse(r, "a second list of cells");
   if (td_json_value(&r->json) != TD_JSON_ARRAY) return refuse(r, "cells must be a list");
-  size_t last = r->json.at;
-  n->json_before = copy_raw(r, 0, last);
+  size_t begin = r->json.at, end = begin; // of a cell's text with the space around it, up to the comma
+  n->json_before = copy_raw(r, 0, begin);
   for (bool first = true; td_json_element(&r->json, first); first = false) {
-    if (!read_cell(r, first ? last : r->json.at)) return false;
-    last = r->json.at;
+    if (!first && !keep_json(r, begin, r->json.at - 1)) return false;
+    if (!first) begin = r->json.at;
+    if (!read_cell(r)) return false;
+    end = r->json.at;
   }
   if (r->json.error) return refuse(r, NULL);
-  n->json_after = copy_raw(r, last, r->json.size);
+  if (n->count && !keep_json(r, begin, end)) return false;
+  n->json_after = copy_raw(r, end, r->json.size);
   return (n->json_before && n->json_after) || refuse_memory(r);
 }
 

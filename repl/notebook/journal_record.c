@@ -304,8 +304,9 @@ static bool read_outputs(const fields *f, const uint8_t *bytes, size_t length, t
 // The cells named, in this order; others are gone.
 static bool read_order(const fields *f, td_notebook *n) {
   int placed = 0;
-  td_wire_reader r = {f->at[2].bytes, f->at[2].bytes + f->at[2].length, false};
-  while (is_bytes(f, 2) && r.at < r.end && !r.wrong && placed < n->count) {
+  td_wire_reader r = {0};
+  if (is_bytes(f, 2)) r = (td_wire_reader){f->at[2].bytes, f->at[2].bytes + f->at[2].length, false};
+  while (r.at < r.end && !r.wrong && placed < n->count) {
     uint64_t id = td_wire_varint(&r);
     int index = placed;
     while (index < n->count && n->cells[index]->id != id) index++;

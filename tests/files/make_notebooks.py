@@ -60,6 +60,7 @@ def colab():  # other indentation and order, ids in the metadata, texts that are
     notebook = {"nbformat": 4, "nbformat_minor": 0, "metadata": {"colab": {"provenance": []}, "kernelspec": {"name": "python3", "display_name": "Python 3"}}, "cells": cells}
     write("colab.ipynb", json.dumps(notebook, indent=2))
     write("dense.ipynb", json.dumps(notebook, separators=(",", ":")))
+    write("loose.ipynb", json.dumps(notebook, indent=1, separators=("\t,", " :\r\n")) + " \n\n")
     write("empty.ipynb", json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1))
 
 

@@ -163,7 +163,7 @@ static char *file_text(const char *name, size_t *size) {
 }
 
 START_TEST(unchanged_notebooks) {
-  static const char *const names[] = {"jupyter.ipynb", "colab.ipynb", "dense.ipynb", "empty.ipynb"};
+  static const char *const names[] = {"jupyter.ipynb", "colab.ipynb", "dense.ipynb", "empty.ipynb", "loose.ipynb"};
   size_t size;
   open_sample(names[_i]);
   char *wanted = file_text(path, &size);
@@ -381,7 +381,7 @@ int main(void) {
   Suite *suite = suite_create("notebook/decks");
   const struct { const char *name; const TTest *test; int count; } cases[] = {
       {"unchanged", unchanged_decks, sizeof decks / sizeof *decks}, {"pieces", decks_of_pieces, 1}, {"changed", changed_decks, 1},
-      {"prose", prose, 1}, {"ipynb", unchanged_notebooks, 4}, {"refused", refused_notebooks, 1}, {"jupyter", what_jupyter_writes, 1},
+      {"prose", prose, 1}, {"ipynb", unchanged_notebooks, 5}, {"refused", refused_notebooks, 1}, {"jupyter", what_jupyter_writes, 1},
       {"edited", changed_notebooks, 1}, {"outputs", outputs_of_runs, 1}, {"long", long_output, 1}, {"damaged", damaged_notebooks, 1},
       {"memory", memory_runs_out, 1}, {"saves", saves_fail, 2}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
