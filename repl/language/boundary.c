@@ -2,6 +2,7 @@
 #include "repl/language/boundary.h"
 #include <time.h>
 #include "repl/language/core.h"
+#include "repl/language/curve.h"
 #include "repl/language/tensors.h"
 #include "repl/language/turn.h"
 
@@ -19,6 +20,7 @@ static double seconds_now(void) {
 
 td_detour td_detour_enter(td_interpreter *I) {
   td_output_flush(I);
+  td_plots_flush(I); // points of the cell that is left
   td_detour outer = {.aside = td_aside_enter(I->context),
                      .frame = I->frame,
                      .slots = I->slots,

@@ -16,6 +16,8 @@ static void drop(td_bars *b, int index) {
 
 void td_bars_take(td_bars *b, const td_event *event) {
   if (event->kind == TD_EVENT_CELL_FINISHED && event->level == 0) b->count = 0;
+  for (int i = 0; event->kind == TD_EVENT_PAUSED && i < b->count; i++) // a bar is told less often than there are steps
+    if (event->name && strcmp(b->rows[i].label, event->name) == 0) b->rows[i].done = event->done;
   if (event->kind != TD_EVENT_PROGRESS) return;
   int i = find(b, event->id);
   if (event->final) {
