@@ -63,8 +63,8 @@ static int item_rows(const td_cells_view *v, const td_notebook_cell *cell, int i
   switch (o->kind) {
   case TD_OUTPUT_CURVE: return is_first_curve(cell, index);
   case TD_OUTPUT_IMAGE: return 1 + (o->pixels ? picture_rows(v, o) : 0);
-  case TD_OUTPUT_VALUE: return td_wrap_count(text_of(o), shown_length(o), code_columns(v));
-  default: return td_wrap_count(text_of(o), shown_length(o), v->columns) + (o->bytes_cut > 0);
+  case TD_OUTPUT_VALUE: return td_wrap_count(text_of(o), shown_length(o), code_columns(v), false);
+  default: return td_wrap_count(text_of(o), shown_length(o), v->columns, false) + (o->bytes_cut > 0);
   }
 }
 
@@ -151,7 +151,8 @@ static const struct height *height_of(td_cells_view *v, int index) {
   int limit = output_limit(v);
   if (h->id == cell->id && h->revision == cell->revision && h->columns == v->columns && h->limit == limit) return h;
   *h = (struct height){.id = cell->id, .revision = cell->revision, .columns = v->columns, .limit = limit};
-  h->code = td_wrap_count(cell->text.data ? cell->text.data : "", cell->text.length, code_columns(v));
+  h->code = td_wrap_count(cell->text.data ? cell->text.data : "", cell->text.length, code_columns(v),
+                          cell->markdown);
   for (int i = 0; i < cell->output_count; i++) h->output += item_rows(v, cell, i);
   int shown = cell->folded ? h->output > 0 : least(h->output, limit);
   h->rows = h->code + shown + 1;
@@ -230,7 +231,7 @@ static void draw_code(const td_cells_view *v, place *p, int index) {
   uint8_t *looks = td_memory_new(cell->text.length + 1);
   if (looks && cell->markdown) td_highlight_markdown(text, cell->text.length, looks);
   else if (looks) td_highlight(text, cell->text.length, edited ? v->edit_cursor : (size_t)-1, looks);
-  td_wrapped row = {0};
+  td_wrapped row = {.words = cell->markdown};
   for (int number = 0; td_wrap_next(text, cell->text.length, code_columns(v), &row); number++) {
     if (!wanted(p, number)) continue;
     draw_code_row(v, p->surface, row_of(p, number), cell, &row, looks);
@@ -240,7 +241,7 @@ static void draw_code(const td_cells_view *v, place *p, int index) {
   td_memory_free(looks);
   if (!edited) return;
   int cursor_row, cursor_column;
-  td_wrap_find(text, cell->text.length, code_columns(v), v->edit_cursor, &cursor_row, &cursor_column);
+  td_wrap_find(text, cell->text.length, code_columns(v), cell->markdown, v->edit_cursor, &cursor_row, &cursor_column);
   if (!wanted(p, cursor_row)) return;
   p->surface->cursor_row = row_of(p, cursor_row);
   p->surface->cursor_column = p->surface->clip.column + td_cells_view_gutter(v) + cursor_column;
@@ -322,8 +323,8 @@ static void keep_in_sight(td_cells_view *v, int rows) {
   if (v->editing) {
     const td_notebook_cell *cell = v->notebook->cells[index];
     int row, column;
-    td_wrap_find(cell->text.data ? cell->text.data : "", cell->text.length, code_columns(v), v->edit_cursor, &row,
-                 &column);
+    td_wrap_find(cell->text.data ? cell->text.data : "", cell->text.length, code_columns(v), cell->markdown,
+                 v->edit_cursor, &row, &column);
     begin += row;
     size = 1;
   }
@@ -385,7 +386,7 @@ int td_cells_view_at(td_cells_view *v, int wanted_row, int column, size_t *byte)
     if (!h) break;
     if (wanted_row < row + h->rows) {
       const td_notebook_cell *cell = v->notebook->cells[i];
-      *byte = td_wrap_at(cell->text.data ? cell->text.data : "", cell->text.length, code_columns(v),
+      *byte = td_wrap_at(cell->text.data ? cell->text.data : "", cell->text.length, code_columns(v), cell->markdown,
                          least(wanted_row - row, h->code - 1), column - td_cells_view_gutter(v));
       return i;
     }

@@ -166,11 +166,16 @@ bool td_wrap_next(const char *text, size_t length, int columns, td_wrapped *row)
   if (row->last) return false;
   size_t at = row->begin = row->next;
   row->columns = 0;
+  size_t space = at; // behind the last one
   while (at < length && text[at] != '\n') {
     td_shown shown = td_show_character(text + at, length - at, row->columns);
-    if (row->columns && row->columns + shown.columns > columns) break;
+    if (row->columns && row->columns + shown.columns > columns) {
+      if (row->words && text[at] != ' ' && space > row->begin) at = space;
+      break;
+    }
     row->columns += shown.columns;
     at += shown.size;
+    if (text[at - 1] == ' ') space = at;
   }
   row->end = at;
   row->last = at == length;
@@ -178,15 +183,16 @@ bool td_wrap_next(const char *text, size_t length, int columns, td_wrapped *row)
   return true;
 }
 
-int td_wrap_count(const char *text, size_t length, int columns) {
-  td_wrapped row = {0};
+int td_wrap_count(const char *text, size_t length, int columns, bool words) {
+  td_wrapped row = {.words = words};
   int count = 0;
   while (td_wrap_next(text, length, columns, &row)) count++;
   return count;
 }
 
-void td_wrap_find(const char *text, size_t length, int columns, size_t at, int *row_out, int *column_out) {
-  td_wrapped row = {0};
+void td_wrap_find(const char *text, size_t length, int columns, bool words, size_t at, int *row_out,
+                  int *column_out) {
+  td_wrapped row = {.words = words};
   int number = 0, found = 0, column = 0;
   for (; td_wrap_next(text, length, columns, &row); number++) {
     if (at < row.begin) break;
@@ -206,8 +212,8 @@ void td_wrap_find(const char *text, size_t length, int columns, size_t at, int *
   *column_out = column;
 }
 
-size_t td_wrap_at(const char *text, size_t length, int columns, int wanted_row, int wanted_column) {
-  td_wrapped row = {0};
+size_t td_wrap_at(const char *text, size_t length, int columns, bool words, int wanted_row, int wanted_column) {
+  td_wrapped row = {.words = words};
   for (int number = 0; td_wrap_next(text, length, columns, &row); number++) {
     if (number < wanted_row) continue;
     size_t at = row.begin;

@@ -61,12 +61,12 @@ typedef struct td_shown {
 td_shown td_show_character(const char *text, size_t length, int column);
 
 // A row of a text that is wrapped at so many columns: bytes [begin, end), and where the next row begins.
-typedef struct td_wrapped { size_t begin, end, next; int columns; bool last; } td_wrapped;
+typedef struct td_wrapped { size_t begin, end, next; int columns; bool last, words; } td_wrapped; // words: prose, cut at spaces
 // false: the text has no further row. An empty text has one row, and so has the end after a newline.
-bool td_wrap_next(const char *text, size_t length, int columns, td_wrapped *row); // *row zeroed before the first
-int td_wrap_count(const char *text, size_t length, int columns);
+bool td_wrap_next(const char *text, size_t length, int columns, td_wrapped *row); // *row zeroed but for words before the first
+int td_wrap_count(const char *text, size_t length, int columns, bool words);
 // Where the byte at stands: its row and column. At a row's full width it stands in the row after it.
-void td_wrap_find(const char *text, size_t length, int columns, size_t at, int *row, int *column);
-size_t td_wrap_at(const char *text, size_t length, int columns, int row, int column); // the other way round, clamped
+void td_wrap_find(const char *text, size_t length, int columns, bool words, size_t at, int *row, int *column);
+size_t td_wrap_at(const char *text, size_t length, int columns, bool words, int row, int column); // the other way round, clamped
 int td_text_columns(const char *text, size_t length);
 #endif

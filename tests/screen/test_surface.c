@@ -61,7 +61,20 @@ START_TEST(test_wrap) {
       {"", 5, 1}, {"abc", 5, 1}, {"abcde", 5, 1}, {"abcdef", 5, 2}, {"a\n", 5, 2}, {"a\n\nb", 5, 3},
       {"\xe3\x81\x82\xe3\x81\x82\xe3\x81\x82", 5, 2}, {"\xe3\x81\x82", 1, 1}, {"\033\033", 5, 2}, {"\tb", 4, 2}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    ck_assert_int_eq(td_wrap_count(rows[i].text, strlen(rows[i].text), rows[i].columns), rows[i].rows);
+    ck_assert_int_eq(td_wrap_count(rows[i].text, strlen(rows[i].text), rows[i].columns, false), rows[i].rows);
+}
+END_TEST
+
+START_TEST(test_prose_is_cut_at_spaces) {
+  const char *text = "one two  three\nfour";
+  static const char *const rows[] = {"one ", "two  ", "three", "four"};
+  td_wrapped row = {.words = true};
+  for (int i = 0; td_wrap_next(text, strlen(text), 5, &row); i++) {
+    ck_assert_int_lt(i, 4);
+    ck_assert_uint_eq(row.end - row.begin, strlen(rows[i]));
+    ck_assert(!memcmp(text + row.begin, rows[i], row.end - row.begin));
+  }
+  ck_assert_int_eq(td_wrap_count("abcdefgh", 8, 3, true), 3);
 }
 END_TEST
 
@@ -72,12 +85,13 @@ START_TEST(test_wrap_finds_every_byte) { // there and back, for every byte that 
     td_text text = {0};
     for (int i = rand() % 30; i > 0; i--) td_text_add(&text, pieces[rand() % 6]);
     int columns = 2 + rand() % 9;
+    bool words = round & 1;
     for (size_t at = 0; text.data && at < text.length;) {
       int row, column;
-      td_wrap_find(text.data, text.length, columns, at, &row, &column);
+      td_wrap_find(text.data, text.length, columns, words, at, &row, &column);
       ck_assert_int_lt(column, columns);
       if (text.data[at] != '\n') // the end of a full row stands in the row after it
-        ck_assert_uint_eq(td_wrap_at(text.data, text.length, columns, row, column), at);
+        ck_assert_uint_eq(td_wrap_at(text.data, text.length, columns, words, row, column), at);
       at += td_show_character(text.data + at, text.length - at, 0).size;
     }
     td_text_clear(&text);
@@ -141,6 +155,7 @@ int main(void) {
   tcase_add_test(cases, test_wide_characters_are_never_cut);
   tcase_add_test(cases, test_clip);
   tcase_add_test(cases, test_wrap);
+  tcase_add_test(cases, test_prose_is_cut_at_spaces);
   tcase_add_test(cases, test_wrap_finds_every_byte);
   tcase_add_test(cases, test_layout_at_every_size);
   tcase_add_test(cases, test_highlight);
