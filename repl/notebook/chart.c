@@ -233,8 +233,10 @@ static void count_bin(chart *c, const td_curve_bin *bin) {
 }
 
 static void count_odd(chart *c, const td_curve *curve) {
+  bool places = c->options->is_clipped || c->options->logarithmic; // else all that is finite has one
   for (const td_curve_bin *bin = curve->bins; bin < curve->bins + curve->bin_count; bin++)
-    if ((double)bin->first >= c->view.steps.low && (double)bin->first <= c->view.steps.high) count_bin(c, bin);
+    if ((places || bin->odd) && (double)bin->first >= c->view.steps.low && (double)bin->first <= c->view.steps.high)
+      count_bin(c, bin);
 }
 
 // ---- cells ----
@@ -381,15 +383,14 @@ static bool draw(chart *c, const td_curve *const *curves) {
   td_series_range range = range_of(c->options);
   bool no_points;
   lay_rows(c);
-  lay_columns(c, 6);
+  lay_columns(c, 3);
   if (c->view.columns < 1 || c->view.rows < 1) return c->view.columns = 0, true;
   c->view.steps = td_series_steps(curves, c->count, &range, &no_points);
   if (!gather(c, curves)) return false;
   int most = 2 + c->view.rows / 5, count = td_axis_ticks(&c->view.values, most, false, values);
-  lay_columns(c, c->view.empty
-                     ? 0
-                     : label_columns(values, count)); // labels depend on the values, which hardly depend on columns
-  if (!gather(c, curves)) return false;
+  int guessed = c->view.columns; // labels depend on the values, which hardly depend on the columns
+  lay_columns(c, c->view.empty ? 0 : label_columns(values, count));
+  if (c->view.columns != guessed && !gather(c, curves)) return false;
   size_t area = (size_t)c->view.columns * (size_t)c->view.rows;
   c->area = td_memory_new_zero(area * sizeof *c->area + (size_t)c->view.columns);
   if (!c->area) return false;

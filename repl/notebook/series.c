@@ -5,64 +5,94 @@
 #include <string.h>
 #include "engine/base/memory.h"
 
-int64_t td_series_column_of(const td_axis *steps, int64_t columns, int64_t step) {
-  double place = td_axis_place(steps, (double)step) * (double)(columns - 1);
-  return place < -1 ? -1 : place > (double)columns ? columns : (int64_t)llround(place);
+int64_t td_series_column_of(const td_axis *steps, int64_t columns, int64_t step) { // an axis of steps is a plain one
+  double place = ((double)step - steps->low) / (steps->high - steps->low) * (double)(columns - 1);
+  return place < -0.5 ? -1 : place > (double)columns ? columns : (int64_t)(place + 0.5);
 }
 
 double td_series_step_of(const td_axis *steps, int64_t columns, int64_t column) {
   return columns > 1 ? td_axis_value(steps, (double)column / (double)(columns - 1)) : steps->low;
 }
 
-// ---- smoothing ----
-
-typedef struct smoother {
-  double keep, mean; // keep: of the old mean, from one point to the next
-  double kept; // keep ^ points so far
-} smoother;
-
 // Sums of huge values may have overflowed: the mean lies between the ends all the same.
-static double between(double value, double low, double high) { return fmin(fmax(value, low), high); }
+static double between(double value, double low, double high) { return value > low ? value < high ? value : high : low; }
 
 static double mean_of(const td_curve_bin *bin) { return between(bin->sum / bin->finite, bin->low, bin->high); }
 
+// ---- smoothing ----
+
+typedef struct smoother {
+  double share, mean; // share: what the old mean keeps from one point to the next
+  double kept; // share ^ points so far
+  double keep; // share ^ points of the last bin
+  int32_t points;
+} smoother;
+
 static double smooth(smoother *s, const td_curve_bin *bin) {
-  double value = mean_of(bin), keep = bin->finite == 1 ? s->keep : pow(s->keep, bin->finite);
-  s->kept *= keep;
-  double mean = s->mean + (value - s->mean) * ((1 - keep) / (1 - s->kept)); // an equal value changes nothing
-  return s->mean = between(mean, -DBL_MAX, DBL_MAX);
+  if (bin->finite != s->points) {
+    s->points = bin->finite;
+    s->keep = pow(s->share, bin->finite);
+  }
+  s->kept = s->kept > DBL_EPSILON / 4 ? s->kept * s->keep : 0; // without an end it would become subnormal, and slow
+  double weight = (1 - s->keep) / (1 - s->kept);
+  s->mean = between(s->mean + (mean_of(bin) - s->mean) * weight, -DBL_MAX, DBL_MAX); // an equal value changes nothing
+  return s->mean;
 }
 
 // ---- columns ----
+// While they are filled, mean and smooth are sums.
 
 static void add_bin(td_series_column *column, const td_curve_bin *bin, double smoothed) {
   column->odd |= bin->odd;
   if (!bin->finite) return;
-  double share = bin->finite / (double)(column->finite + bin->finite);
   column->finite += bin->finite;
-  column->low = fmin(column->low, bin->low);
-  column->high = fmax(column->high, bin->high);
-  column->mean = between(column->mean + (mean_of(bin) - column->mean) * share, column->low, column->high);
-  column->smooth = between(column->smooth + (smoothed - column->smooth) * share, -DBL_MAX, DBL_MAX);
+  if (bin->low < column->low) column->low = bin->low;
+  if (bin->high > column->high) column->high = bin->high;
+  column->mean += bin->sum;
+  column->smooth += smoothed * bin->finite;
+}
+
+static void end_column(td_series_column *column) {
+  if (!column->finite) return;
+  column->mean = between(column->mean / (double)column->finite, column->low, column->high);
+  column->smooth = between(column->smooth / (double)column->finite, -DBL_MAX, DBL_MAX);
+}
+
+// The first bin that begins at a step or behind it.
+static int64_t find_bin(const td_curve *curve, double step) {
+  int64_t from = 0, to = curve->bin_count;
+  while (from < to) {
+    int64_t middle = from + (to - from) / 2;
+    if ((double)curve->bins[middle].first < step) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+static bool is_whole(const td_curve_bin *bin) { return bin->finite && !bin->odd; }
+
+static td_curve_point point_of(const td_curve_bin *bin, bool smooths, double smoothed) {
+  return (td_curve_point){bin->first, smooths ? smoothed : td_curve_value(bin)};
 }
 
 static void gather(td_series *s, const td_curve *curve, const td_axis *steps, double smoothing) {
-  smoother mean = {.keep = smoothing, .kept = 1};
-  for (const td_curve_bin *bin = curve->bins; bin < curve->bins + curve->bin_count; bin++) {
-    double smoothed = bin->finite ? smooth(&mean, bin) : 0;
-    bool is_before = (double)bin->first<steps->low, is_after = (double)bin->first> steps->high;
-    if (!is_before && !is_after) {
-      int64_t at = td_series_column_of(steps, s->columns, bin->first);
-      add_bin(&s->at[at < 0 ? 0 : at >= s->columns ? s->columns - 1 : at], bin, smoothed);
-    } else if (is_before) {
-      s->has_before = bin->finite && !bin->odd;
-      s->before = (td_curve_point){bin->first, smoothing > 0 ? smoothed : td_curve_value(bin)};
-    } else {
-      s->has_after = bin->finite && !bin->odd;
-      s->after = (td_curve_point){bin->first, smoothing > 0 ? smoothed : td_curve_value(bin)};
-      return;
-    }
+  bool smooths = smoothing > 0;
+  smoother mean = {.share = smoothing, .kept = 1};
+  int64_t begin = find_bin(curve, steps->low), end = find_bin(curve, nextafter(steps->high, INFINITY)), i = 0;
+  double smoothed = 0;
+  for (; smooths && i < begin; i++)
+    if (curve->bins[i].finite) smoothed = smooth(&mean, &curve->bins[i]);
+  s->has_before = begin && is_whole(&curve->bins[begin - 1]);
+  if (s->has_before) s->before = point_of(&curve->bins[begin - 1], smooths, smoothed);
+  for (i = begin; i < end; i++) {
+    const td_curve_bin *bin = &curve->bins[i];
+    int64_t at = td_series_column_of(steps, s->columns, bin->first);
+    if (smooths && bin->finite) smoothed = smooth(&mean, bin);
+    add_bin(&s->at[at < 0 ? 0 : at >= s->columns ? s->columns - 1 : at], bin, smoothed);
   }
+  s->has_after = end < curve->bin_count && is_whole(&curve->bins[end]);
+  if (s->has_after) s->after = point_of(&curve->bins[end], smooths, smooths ? smooth(&mean, &curve->bins[end]) : 0);
+  for (i = 0; i < s->columns; i++) end_column(&s->at[i]);
 }
 
 bool td_series_start(td_series *s, const td_curve *curve, const td_axis *steps, int64_t columns, double smoothing) {
