@@ -3,14 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "engine/base/file.h"
 #include "engine/base/memory.h"
-#include "engine/io/event_file.h"
 #include "repl/notebook/chart.h"
 #include "repl/notebook/commands.h"
 #include "repl/notebook/curve_choice.h"
+#include "repl/notebook/report_runs.h"
 
-enum { COLUMNS = 80, ROWS = 16, DEPTH = 8 };
+enum { COLUMNS = 80, ROWS = 16 };
 
 static bool is_unicode(void) { return strcmp(nl_langinfo(CODESET), "UTF-8") == 0; }
 
@@ -97,41 +96,17 @@ static td_value run_plot(td_interpreter *I, const char *arguments) {
 
 // ---- %runs ----
 
-typedef struct folder {
-  char **names;
-  int64_t count, capacity;
-  bool has_events;
-} folder;
-
-static int add_name(void *owner, const char *name) {
-  folder *f = owner;
-  f->has_events |= strstr(name, "tfevents") != NULL;
-  if (f->count == f->capacity) {
-    int64_t capacity = f->capacity ? f->capacity * 2 : 16;
-    char **names = td_memory_resize(f->names, (size_t)capacity * sizeof *names);
-    if (!names) return TD_ERROR_MEMORY;
-    f->names = names;
-    f->capacity = capacity;
-  }
-  f->names[f->count] = td_memory_text(name);
-  return f->names[f->count] ? (f->count++, TD_OK) : TD_ERROR_MEMORY;
-}
-
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-static void print_run(td_interpreter *I, const char *path, td_text *text) {
-  td_event_curves curves;
-  td_source_print(text, path, strlen(path));
-  if (td_event_curves_load(I->context, path, &curves) != TD_OK) {
+static void print_run(const td_run_row *run, td_text *text) {
+  td_source_print(text, run->path, strlen(run->path));
+  if (run->problem) {
     td_text_add(text, "\n  ");
-    td_source_print(text, I->context->error.message, strlen(I->context->error.message));
+    td_source_print(text, run->problem, strlen(run->problem));
     td_text_add_char(text, '\n');
-    td_error_clear(I->context);
     return;
   }
-  td_text_add(text, curves.count ? "\n" : "  no scalars\n");
-  for (int64_t i = 0; i < curves.count; i++) {
-    const td_event_curve *curve = &curves.curves[i];
+  td_text_add(text, run->curves.count ? "\n" : "  no scalars\n");
+  for (int64_t i = 0; i < run->curves.count; i++) {
+    const td_event_curve *curve = &run->curves.curves[i];
     size_t start = text->length;
     td_text_add(text, "  ");
     td_source_print(text, curve->name, strlen(curve->name));
@@ -142,39 +117,20 @@ static void print_run(td_interpreter *I, const char *path, td_text *text) {
                     (long long)curve->points[curve->count - 1].step);
     td_text_add_char(text, '\n');
   }
-  td_event_curves_clear(&curves);
-}
-
-static bool list_runs(td_interpreter *I, const char *path, int depth, td_text *text) {
-  folder f = {0};
-  int code = td_file_list(I->context, path, add_name, &f);
-  bool ok = code == TD_OK;
-  if (code == TD_ERROR_MEMORY) td_raise_memory(I);
-  else if (!ok) td_raise_engine(I);
-  if (ok && f.has_events) print_run(I, path, text);
-  if (f.count) qsort(f.names, (size_t)f.count, sizeof *f.names, by_name);
-  for (int64_t i = 0; i < f.count; i++) {
-    td_text inner = {0};
-    td_text_print(&inner, "%s/%s", path, f.names[i]);
-    if (ok && depth && inner.data && td_file_is_folder(inner.data)) ok = list_runs(I, inner.data, depth - 1, text);
-    td_text_clear(&inner);
-    td_memory_free(f.names[i]);
-    ok = ok && !td_interrupted(I);
-  }
-  td_memory_free(f.names);
-  return ok;
 }
 
 static td_value run_runs(td_interpreter *I, const char *path) {
+  td_report_runs *report = (td_report_runs *)td_report_runs_make(I, path);
+  if (!report) return TD_NIL;
   td_text text = {0};
-  if (!*path) path = "runs";
-  bool ok = !td_file_is_folder(path) || list_runs(I, path, DEPTH, &text);
-  if (ok && !text.length)
+  for (int64_t i = 0; i < report->count; i++) print_run(&report->rows[i], &text);
+  if (!report->count)
     td_text_print(&text, "no runs in %s: summary_writer(\"runs/NAME\") and the callback TensorBoard write there\n",
-                  path);
-  if (ok) td_output_text(I, &text);
+                  *path ? path : "runs");
+  report->payload.release(&report->payload);
+  td_output_text(I, &text);
   td_text_clear(&text);
-  return ok ? TD_NONE : TD_NIL;
+  return TD_NONE;
 }
 
 const td_command_row td_commands_plot[] = {

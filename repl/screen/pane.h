@@ -22,6 +22,7 @@ typedef struct td_pane_host {
   // Asks for a line in the status line; answer gets it with the argument, or NULL after Escape.
   void (*ask)(void *owner, const char *prompt, void (*answer)(void *argument, const char *line), void *argument);
   void (*show)(void *owner, const char *pane); // opens another pane, or this one
+  void (*emit)(void *owner, const td_event *event); // to all panes, as if the session had
   double (*now)(void *owner);      // seconds
 } td_pane_host;
 

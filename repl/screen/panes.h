@@ -3,7 +3,7 @@
 #define TD_SCREEN_PANES_H
 #include "repl/screen/pane.h"
 
-#define TD_PANES(X) X(help) X(curves) X(tape) X(variables) X(images) X(log)
+#define TD_PANES(X) X(help) X(curves) X(tape) X(variables) X(runs) X(images) X(log)
 
 #define X(name) extern const td_pane_type td_pane_##name;
 TD_PANES(X)

@@ -118,6 +118,8 @@ enum td_context_kind {
   X(TAPE_BAD, TAPE, "!", "to the first NaN or infinity")                                                               \
   X(VARIABLES_ALL, VARIABLES, "a", "Variables inside models too")                                                      \
   X(RUNS_OVERLAY, RUNS, "Space", "show the run in curves, and not")                                                    \
+  X(RUNS_FOLDER, RUNS, "c", "the runs of another folder")                                                              \
+  X(RUNS_AGAIN, RUNS, "r", "look again")                                                                               \
   X(IMAGES_NEXT, IMAGES, "l Right", "the next image")                                                                  \
   X(IMAGES_BACK, IMAGES, "h Left", "the image before")                                                                 \
   X(IMAGES_SAVE, IMAGES, "w", "save it as a PNG")

@@ -58,11 +58,12 @@ static void host_ask(void *owner, const char *prompt, void (*answer)(void *, con
   td_screen_ask(owner, prompt, answer, argument);
 }
 static void host_show(void *owner, const char *pane) { td_screen_show_pane(owner, td_screen_find_pane(pane), false); }
+static void host_emit(void *owner, const td_event *event) { td_screen_tell_panes(owner, event); }
 static double host_now(void *owner) { return (void)owner, td_screen_now(); }
 
 static bool open_panes(td_screen *s) {
   s->host = (td_pane_host){s, &s->theme, host_inquire, host_take, td_screen_run_line, host_jump, host_say, host_ask,
-                           host_show, host_now};
+                           host_show, host_emit, host_now};
   for (int i = 0; i < TD_PANE_COUNT; i++) {
     s->states[i] = td_memory_new_zero(pane_types[i]->state_size);
     if (!s->states[i]) return false;

@@ -107,6 +107,7 @@ void td_screen_submit(td_screen *screen, bool at_step); // the prompt's text as 
 void td_screen_enter(td_screen *screen, bool more);     // Enter at the prompt
 void td_screen_interrupt(td_screen *screen);
 void td_screen_event(td_screen *screen, const td_event *event);
+void td_screen_tell_panes(td_screen *screen, const td_event *event);
 bool td_screen_run_request(td_screen *screen, enum td_request request);
 bool td_screen_set_command(td_screen *screen, const char *line); // %set and the like; false: the session's
 

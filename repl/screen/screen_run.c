@@ -330,13 +330,17 @@ static void wants_input(td_screen *s, const td_event *event) {
   td_screen_edit_prompt(s);
 }
 
+void td_screen_tell_panes(td_screen *s, const td_event *event) {
+  for (int i = 0; i < TD_PANE_COUNT; i++)
+    if (td_screen_pane_type(i)->event) td_screen_pane_type(i)->event(s->states[i], event);
+}
+
 void td_screen_event(td_screen *s, const td_event *event) {
   s->dirty = true;
   int index = td_notebook_event(s->notebook, event);
   if (!s->found.left) td_journal_event(s->journal, s->notebook, index, event);
   td_bars_take(&s->bars, event);
-  for (int i = 0; i < TD_PANE_COUNT; i++)
-    if (td_screen_pane_type(i)->event) td_screen_pane_type(i)->event(s->states[i], event);
+  td_screen_tell_panes(s, event);
   switch (event->kind) {
   case TD_EVENT_CELL_STARTED: if (event->level == 0) s->run_number = event->cell; break;
   case TD_EVENT_CELL_FINISHED: finished(s, event); break;
