@@ -1,5 +1,6 @@
 // Walks the op table at sizes where work is cut into pieces: values and gradients have the same bits on one thread and
-// on many. Samples are enlarged along one of their sizes at a time. And long sums in float32 keep their digits.
+// on many, and a call's bytes are those of its results and workspace. Samples are enlarged along one of their sizes at a
+// time. And long sums in float32 keep their digits.
 #include <check.h>
 #include <ctype.h>
 #include <math.h>
@@ -18,6 +19,9 @@ enum {
   SAMPLES = 2,        // of a row
   NUMBERS = 16,
   TEXT = 600,
+  MANY = 1 << 17,     // of the enlarged size, where bytes are counted
+  SMALL = 1 << 16,    // bytes that don't grow with the sizes
+  TIMES = 16,         // what a workspace or a gradient's temporaries may be of what the call holds
 };
 
 static td_context *alone, *many;
@@ -220,6 +224,143 @@ START_TEST(any_number_of_threads_gives_the_same_bits) {
 }
 END_TEST
 
+// ---- memory ----
+
+static void *ballast; // raises what is live to the highest that it was, so that the peak of what follows can be told
+
+static int64_t peak_begin(void) { // bytes that are live
+  int64_t gap = td_memory_peak() - td_memory_live();
+  ballast = gap > 0 ? td_memory_new((size_t)gap) : NULL;
+  return td_memory_live();
+}
+
+static int64_t peak_end(int64_t live) { // bytes above live
+  int64_t peak = td_memory_peak() - live;
+  td_memory_free(ballast);
+  return peak;
+}
+
+static int64_t bytes_of(td_tensor *const *tensors, int count) {
+  int64_t bytes = 0;
+  for (int i = 0; i < count; i++)
+    if (tensors[i]) bytes += tensors[i]->size * td_dtype_bytes(tensors[i]->dtype);
+  return bytes;
+}
+
+static td_view view_of(const td_tensor *t) {
+  td_view view = {.data = t ? t->data : NULL};
+  if (!t) return view;
+  view.size = t->size;
+  view.dtype = t->dtype;
+  view.rank = t->rank;
+  memcpy(view.shape, t->shape, sizeof(int64_t) * t->rank);
+  memcpy(view.strides, t->strides, sizeof(int64_t) * t->rank);
+  return view;
+}
+
+static int64_t workspace_of(const td_op *op, const sample_call *c, td_tensor *const *out) {
+  static td_call call;
+  call.context = alone;
+  call.op = op;
+  call.args = c->args;
+  call.in_count = c->in_count;
+  call.out_count = td_op_outputs(op, out);
+  for (int i = 0; i < c->in_count; i++) call.in[i] = view_of(c->in[i]);
+  for (int i = 0; i < call.out_count; i++) call.out[i] = view_of(out[i]);
+  int64_t bytes = op->workspace ? op->workspace(&call) : 0;
+  return bytes > 0 ? bytes : 0;
+}
+
+static td_tape *watching_tape(const sample_call *call, td_source *sources, int *source_count) {
+  td_tape *tape = td_tape_new(alone, false, false);
+  ck_assert_int_eq(td_tape_open(alone, tape), TD_OK);
+  *source_count = 0;
+  for (int i = 0; i < call->in_count; i++) {
+    if (!call->in[i] || !td_dtype_is_float(call->in[i]->dtype)) continue;
+    ck_assert_int_eq(td_tape_watch(alone, tape, call->in[i]), TD_OK);
+    sources[(*source_count)++] = (td_source){.tensor = call->in[i]};
+  }
+  return tape;
+}
+
+// The gradients of the sum of all floating outputs: what a pass over them makes at a time is no more than a few times
+// what the call holds.
+static void count_backward(const td_op *op, const char *title, td_tape *tape, const td_source *sources,
+                           int source_count, td_tensor *const *out, int64_t held) {
+  td_tensor *targets[TD_OUTPUT_MAX], *gradients[TD_INPUT_MAX];
+  int count = 0;
+  for (int k = 0; k < td_op_outputs(op, out); k++)
+    if (td_dtype_is_float(out[k]->dtype)) targets[count++] = out[k];
+  if (!op->vjp || !count || !source_count) return;
+  int64_t live = peak_begin();
+  int code = td_tape_gradient(alone, tape, targets, count, NULL, sources, source_count, true, gradients);
+  int64_t peak = peak_end(live);
+  for (int i = 0; i < source_count && !code; i++) td_tensor_unref(gradients[i]);
+  ck_assert_msg(peak <= TIMES * held, "%s, %s: the gradients take %lld bytes, the call holds %lld", op->name, title,
+                (long long)peak, (long long)held);
+}
+
+static void count_bytes(const td_op *op, const td_sample *sample) {
+  sample_call call;
+  char problem[200], title[TEXT];
+  td_tensor *out[TD_OUTPUT_MAX];
+  td_source sources[TD_INPUT_MAX];
+  int source_count;
+  sample_title(sample, title, TEXT);
+  ck_assert(sample_make(alone, op, sample, SAMPLE_PLAIN, TD_FLOAT32, &call, problem));
+  td_tape *tape = watching_tape(&call, sources, &source_count);
+  int64_t live = peak_begin();
+  int code = sample_run(alone, op, &call, out);
+  int64_t peak = peak_end(live);
+  td_tape_close(alone, tape);
+  if (!code) {
+    int count = td_op_outputs(op, out);
+    int64_t result = bytes_of(out, count), made = op->kernel ? result : 0, workspace = workspace_of(op, &call, out);
+    int64_t held = bytes_of(call.in, call.in_count) + result + SMALL;
+    ck_assert_msg(peak <= made + workspace + SMALL, "%s, %s: %lld bytes for results of %lld and a workspace of %lld",
+                  op->name, title, (long long)peak, (long long)made, (long long)workspace);
+    ck_assert_msg(workspace <= TIMES * held, "%s, %s: a workspace of %lld bytes, the call holds %lld", op->name, title,
+                  (long long)workspace, (long long)held);
+    count_backward(op, title, tape, sources, source_count, out, held);
+    for (int k = 0; k < count; k++) td_tensor_unref(out[k]);
+  }
+  td_tape_unref(alone, tape);
+  sample_drop(&call);
+  td_error_clear(alone);
+}
+
+static int64_t elements_of(const char *shapes) {
+  int64_t all = 0, size = 1;
+  for (const char *at = shapes;; at++) {
+    if (starts_number(shapes, at)) size *= strtoll(at, NULL, 10);
+    if (*at && *at != ';') continue;
+    all += size;
+    size = 1;
+    if (!*at) return all;
+  }
+}
+
+// The first enlargement that is taken, of more than 10^5 elements where the row allows it, and not of many more.
+static bool find_large(const td_op *op, const td_sample *sample, enlarged *e) {
+  for (int64_t length = MANY; length >= SIDE; length /= 16)
+    for (int choice = 0; choice < NUMBERS; choice++)
+      for (int in_args = 0; in_args < 2; in_args++)
+        if (enlarge(sample, choice, length, in_args, e) && elements_of(e->shapes) <= RESULTS && takes(op, &e->sample))
+          return true;
+  return false;
+}
+
+START_TEST(results_and_workspace_are_all_that_is_live) {
+  const td_op *op = td_op_at(_i);
+  enlarged e;
+  if (op->missing && op->missing(NULL)) return;
+  int n = 0;
+  while (op->samples[n].shapes && !find_large(op, &op->samples[n], &e)) n++;
+  ck_assert_msg(op->samples[n].shapes || is_small(op), "%s: no sample can be enlarged", op->name);
+  if (op->samples[n].shapes) count_bytes(op, &e.sample);
+}
+END_TEST
+
 // ---- long sums ----
 
 static void expect_long_sum(const char *name, const char *args, td_tensor *const *in, int count, double expected) {
@@ -267,6 +408,11 @@ int main(void) {
   tcase_add_checked_fixture(rows, start, finish);
   tcase_set_timeout(rows, 120);
   tcase_add_loop_test(rows, any_number_of_threads_gives_the_same_bits, 0, td_op_count());
+  TCase *memory = tcase_create("memory");
+  tcase_add_checked_fixture(memory, start, finish);
+  tcase_set_timeout(memory, 120);
+  tcase_add_loop_test(memory, results_and_workspace_are_all_that_is_live, 0, td_op_count());
+  suite_add_tcase(suite, memory);
   TCase *sums = tcase_create("sums");
   tcase_add_checked_fixture(sums, start, finish);
   tcase_add_test(sums, long_sums_in_float32_keep_their_digits);
