@@ -292,6 +292,12 @@ static void shape_print(const state *s, const td_tape_row *row, td_text *text) {
   td_text_add_char(text, ']');
 }
 
+static int index_columns(const state *s) {
+  int columns = 4;
+  for (int64_t most = 10000; most < s->report->record_count; most *= 10) columns++;
+  return columns;
+}
+
 static void draw_row(const state *s, td_surface *surface, td_rect area, int at, int64_t index, bool is_selected) {
   const td_tape_row *row = &s->report->rows[index];
   const td_tape_source *source = s->report->source_count ? &s->report->sources[row->source] : NULL;
@@ -302,8 +308,11 @@ static void draw_row(const state *s, td_surface *surface, td_rect area, int at, 
   td_text shape = {0};
   shape_print(s, row, &shape);
   int line = area.row + at, column = area.column, left = area.columns;
-  if (leaf) td_surface_print(surface, line, column, 6, faint, "   -");
-  else td_surface_print(surface, line, column, 6, faint, "%4lld", (long long)index);
+  int digits = index_columns(s);
+  if (leaf) td_surface_print(surface, line, column, digits, faint, "%*s", digits, "-");
+  else td_surface_print(surface, line, column, digits, faint, "%*lld", digits, (long long)index);
+  column += digits - 4;
+  left -= digits - 4;
   td_surface_print(surface, line, column + 5, 1, td_theme_style(s->host->theme, bad ? TD_LOOK_FAILED : TD_LOOK_DONE), "%c", mark);
   td_surface_print(surface, line, column + 7, 15, style, "%s", op_of(s, row));
   if (left > 24 && shape.data) td_surface_text(surface, line, column + 23, left - 23 < 20 ? left - 23 : 20, shape.data, shape.length, style);
@@ -321,7 +330,7 @@ static void draw_row(const state *s, td_surface *surface, td_rect area, int at, 
     td_surface_print(surface, line, column + at_column, left - at_column, faint, "%d: %s", source->line,
                      s->report->texts + source->text);
   if (is_selected)
-    td_surface_restyle(surface, (td_rect){line, column, 1, left}, (td_style){-1, -1, TD_REVERSE});
+    td_surface_restyle(surface, (td_rect){line, area.column, 1, area.columns}, (td_style){-1, -1, TD_REVERSE});
 }
 
 static int draw_histogram(const state *s, td_surface *surface, td_rect area, int row, const char *title,
@@ -377,7 +386,7 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
   }
   int detail = area.rows >= 2 * DETAIL_ROWS ? DETAIL_ROWS : area.rows >= 12 ? area.rows / 2 : 0, rows = area.rows - detail;
   td_surface_print(surface, area.row, area.column, area.columns, td_theme_style(s->host->theme, TD_LOOK_HEADING),
-                   "   #   op              shape               %s", area.columns > 64 ? " kept      time    line" : "");
+                   "%*s   op              shape               %s", index_columns(s), "#", area.columns > 64 ? " kept      time    line" : "");
   td_list_view_fit(&s->list, s->row_count, rows - 1);
   for (int i = 0; i < rows - 1 && s->list.top + i < s->row_count; i++) {
     int64_t place = s->list.top + i;
