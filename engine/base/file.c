@@ -221,6 +221,14 @@ int td_file_map(td_context *context, const char *who, const char *path, char **b
   return code;
 }
 
+bool td_file_look(const char *path, td_file_stamp *stamp) {
+  struct stat status;
+  if (injected() || stat(path, &status)) return false;
+  *stamp = (td_file_stamp){status.st_dev, status.st_ino, (uint64_t)status.st_size,
+                           status.st_mtim.tv_sec * (int64_t)1000000000 + status.st_mtim.tv_nsec};
+  return true;
+}
+
 bool td_file_exists(const char *path) {
   struct stat status;
   return !stat(path, &status);

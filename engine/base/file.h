@@ -29,6 +29,9 @@ int td_file_held_read(td_context *context, const td_file_held *file, size_t limi
 int td_file_held_append(td_context *context, const td_file_held *file, const void *bytes, size_t size, bool sync);
 int td_file_held_replace(td_context *context, td_file_held *file, const void *bytes, size_t size); // atomic, synced
 void td_file_held_release(td_file_held *file, bool remove); // NULL is allowed
+// Which file is at a path, links followed, and in what state: another one there, or a write to it, is another stamp.
+typedef struct td_file_stamp { uint64_t device, node, size; int64_t changed; } td_file_stamp; // nanoseconds
+bool td_file_look(const char *path, td_file_stamp *stamp); // false: there is none, or it can't be seen
 bool td_file_exists(const char *path);
 bool td_file_is_folder(const char *path);
 // The folder that the running program lies in, without links, of a size for PATH_MAX; false: the system doesn't tell.

@@ -244,7 +244,7 @@ int td_line_convert(const td_line_options *options, const char *from, const char
   if (ok && run_cells) code = td_notebook_run_all(notebook, from, options->seeded ? &options->seed : NULL);
   if (code < 0) td_render_error(&render, "error: no memory for a session");
   else if (code) say_failure(&render, notebook);
-  ok = ok && code >= 0 && td_notebook_save(context, notebook, to) == TD_OK;
+  ok = ok && code >= 0 && td_notebook_write(context, notebook, to) == TD_OK;
   if (!ok && code >= 0) say_error(&render, context);
   td_notebook_free(notebook);
   td_context_free(context);

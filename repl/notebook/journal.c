@@ -34,6 +34,7 @@ struct td_journal {
   td_text pending; // records that wait
   written *cells; // in the order of the last order written; owned
   int cell_count, cell_capacity;
+  uint64_t saved_at; // of the notebook, as the journal knows it
   size_t size, whole; // bytes written; of the last whole notebook
   double wrote_at; // seconds; the last write, or try
   bool broken; // something is not written: the whole notebook is next
@@ -269,6 +270,7 @@ static void add_whole(td_text *out, const td_notebook *n) {
 
 static void write_whole(td_journal *j, const td_notebook *n) {
   td_text text = {0};
+  j->saved_at = n->saved_at;
   add_whole(&text, n);
   int code = text.failed || !note_all(j, n) ? td_error_memory(j->context, "a journal", td_memory_failed())
                                             : td_file_held_replace(j->context, j->file, text.data, text.length);
@@ -292,7 +294,9 @@ static void write_pending(td_journal *j, bool sync) {
   j->pending.length = 0;
 }
 
-static void add_changes(td_journal *j, const td_notebook *n) { // of cells and their order
+static void add_changes(td_journal *j, const td_notebook *n) { // of cells and their order, and of its file
+  if (j->saved_at != n->saved_at) td_journal_add_notebook(&j->pending, n);
+  j->saved_at = n->saved_at;
   bool same = is_order(j, n);
   for (int i = 0; i < n->count; i++) {
     const td_notebook_cell *cell = n->cells[i];
@@ -306,7 +310,7 @@ static void add_changes(td_journal *j, const td_notebook *n) { // of cells and t
 }
 
 static bool has_changes(const td_journal *j, const td_notebook *n) {
-  if (!is_order(j, n)) return true;
+  if (j->saved_at != n->saved_at || !is_order(j, n)) return true;
   for (int i = 0; i < n->count; i++)
     if (j->cells[i].changed_at != n->cells[i]->changed_at || j->cells[i].outputs_at != n->cells[i]->outputs_at)
       return true;
@@ -377,7 +381,9 @@ bool td_autosave_due(td_autosave *a, const td_notebook *n, const char *path, dou
     a->edited = now;
   }
   bool ran = finished > a->finished, edited = !td_notebook_is_saved(n);
-  if (!path || (!edited && !(ran && td_notebook_path_is_ipynb(path))) || (!ran && now - a->edited < IDLE)) return false;
+  if (!path || n->overtaken || (!edited && !(ran && td_notebook_path_is_ipynb(path))) ||
+      (!ran && now - a->edited < IDLE))
+    return false;
   a->finished = finished;
   a->edited = now; // the next try, should this one fail
   return true;

@@ -43,7 +43,8 @@ void td_journal_leave(td_journal *journal);          // it stays for the next st
 // All of these take NULL: there is no journal.
 
 // When to write the notebook's own file: a run ended since the last time, or nothing was edited for 30 seconds, and
-// there is something new that the file holds. path NULL: it has no file, never.
+// there is something new that the file holds. Never over a file that others wrote, after td_notebook_save has said so.
+// path NULL: it has no file, never.
 typedef struct td_autosave { uint64_t seen; double edited; int finished; } td_autosave;
 bool td_autosave_due(td_autosave *autosave, const td_notebook *notebook, const char *path, double now);
 #endif

@@ -65,6 +65,13 @@ void td_journal_add_notebook(td_text *out, const td_notebook *n) {
   add_string(&record, 4, n->json_before);
   add_string(&record, 5, n->json_after);
   td_wire_add_int(&record, 6, is_changed(n));
+  if (n->has_file) {
+    td_wire_add_int(&record, 7, (int64_t)n->file.device);
+    td_wire_add_int(&record, 8, (int64_t)n->file.node);
+    td_wire_add_int(&record, 9, (int64_t)n->file.size);
+    td_wire_add_int(&record, 10, n->file.changed);
+    td_wire_add_int(&record, 11, (int64_t)n->file_hash);
+  }
   end(out, &record);
 }
 
@@ -229,6 +236,9 @@ static bool read_notebook(const fields *f, td_notebook *n) {
   n->last_number = small(f, 3);
   take_text(&n->json_before, f, 4, &failed);
   take_text(&n->json_after, f, 5, &failed);
+  n->has_file = f->has[9];
+  n->file = (td_file_stamp){(uint64_t)integer(f, 7), (uint64_t)integer(f, 8), (uint64_t)integer(f, 9), integer(f, 10)};
+  n->file_hash = (uint64_t)integer(f, 11);
   return !failed;
 }
 

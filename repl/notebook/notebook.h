@@ -5,6 +5,7 @@
 #define TD_NOTEBOOK_NOTEBOOK_H
 #include <stdbool.h>
 #include <stdint.h>
+#include "engine/base/file.h"
 #include "engine/base/text.h"
 #include "repl/language/event.h"
 
@@ -86,6 +87,9 @@ typedef struct td_notebook {
   int change_count, change_done, change_capacity;
   bool typing;                   // the last change may grow (td_notebook_type)
   uint64_t step;
+  td_file_stamp file;            // that it was read from or saved to last; size and the hash of its bytes tell it, too
+  uint64_t file_hash;
+  bool has_file, overtaken;      // overtaken: a save was refused, since that file is another one now
   char *json_before, *json_after; // owned: what stands around the cells in its .ipynb file; NULL: none
   int json_minor;                // its nbformat_minor
 } td_notebook;

@@ -17,6 +17,13 @@ bool td_notebook_path_is_ipynb(const char *path) {
   return length >= sizeof ending - 1 && strcmp(path + length - (sizeof ending - 1), ending) == 0;
 }
 
+static void know_file(td_notebook *n, const char *path, const char *bytes, size_t size) {
+  n->has_file = td_file_look(path, &n->file);
+  n->file.size = size; // what was read or written; another size there is another file
+  n->file_hash = td_notebook_hash(bytes, size);
+  n->overtaken = false;
+}
+
 int td_notebook_open(td_context *context, const char *path, td_notebook **out) {
   bool ipynb = td_notebook_path_is_ipynb(path);
   char *bytes;
@@ -28,13 +35,14 @@ int td_notebook_open(td_context *context, const char *path, td_notebook **out) {
   if (!n) code = td_error_memory(context, "a notebook", td_memory_failed());
   else if (ipynb) code = td_ipynb_read(context, path, bytes, size, n);
   else code = td_deck_to_notebook(context, bytes, size, n);
+  if (!code) know_file(n, path, bytes, size);
   td_memory_free(bytes);
   if (code) td_notebook_free(n);
   else *out = n;
   return code;
 }
 
-int td_notebook_save(td_context *context, td_notebook *n, const char *path) {
+int td_notebook_write(td_context *context, td_notebook *n, const char *path) {
   td_text text = {0};
   int code = TD_OK;
   if (td_notebook_path_is_ipynb(path)) code = td_ipynb_print(context, n, &text);
@@ -42,8 +50,32 @@ int td_notebook_save(td_context *context, td_notebook *n, const char *path) {
   if (!code && text.failed) code = td_error_memory(context, "a deck", td_memory_failed());
   if (!code) code = td_file_save(context, path, text.data, text.length);
   if (!code) td_notebook_saved(n);
+  if (!code) know_file(n, path, text.data, text.length);
   td_text_clear(&text);
   return code;
+}
+
+// The file there holds what others wrote.
+static bool is_overtaken(td_context *context, const td_notebook *n, const char *path) {
+  td_file_stamp now;
+  char *bytes;
+  size_t size;
+  if (!td_file_look(path, &now)) return false;
+  if (!n->has_file) return true;
+  if (memcmp(&now, &n->file, sizeof now) == 0) return false;
+  if (now.size != n->file.size || td_file_read(context, path, IPYNB_LIMIT, &bytes, &size) != TD_OK) return true;
+  bool same = size == n->file.size && td_notebook_hash(bytes, size) == n->file_hash; // written anew, but the same
+  td_memory_free(bytes);
+  return !same;
+}
+
+int td_notebook_save(td_context *context, td_notebook *n, const char *path) {
+  if (n->overtaken || !is_overtaken(context, n, path)) return td_notebook_write(context, n, path);
+  n->overtaken = true;
+  td_error_set(context, TD_ERROR_FILE, "save: '%s': %s", path,
+               n->has_file ? "the file there is not the one that was read here" : "a file is there already");
+  td_error_hint(context, "save again to write over it, or under another name");
+  return TD_ERROR_FILE;
 }
 
 // ---- running ----

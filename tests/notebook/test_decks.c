@@ -349,6 +349,50 @@ START_TEST(memory_runs_out) {
 }
 END_TEST
 
+static void write_file(const char *name, const char *text) {
+  FILE *file = fopen(name, "w");
+  ck_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void check_save(bool saved, const char *name, const char *holds) {
+  size_t size;
+  int code = td_notebook_save(context, notebook, name);
+  char *text = file_text(name, &size);
+  ck_assert_msg((code == TD_OK) == saved && !strcmp(text, holds), "%s: %s", name, text);
+  if (!saved) ck_assert_msg(strstr(context->error.message, name) && strstr(context->error.hint, "save again"), "%s", context->error.message);
+  td_memory_free(text);
+}
+
+START_TEST(changed_by_others) { // is noticed before it is written over, once
+  struct stat status;
+  write_file("o.deck", "a\n");
+  td_notebook_free(notebook);
+  ck_assert_int_eq(td_notebook_open(context, "o.deck", &notebook), TD_OK);
+  ck_assert(td_notebook_set_text(notebook, 0, "b", 1));
+  check_save(true, "o.deck", "b\n");
+  check_save(true, "o.deck", "b\n");
+  write_file("o.deck", "b\n"); // the same, written again
+  check_save(true, "o.deck", "b\n");
+  write_file("o.deck", "c\n");
+  ck_assert(td_notebook_set_text(notebook, 0, "d", 1));
+  check_save(false, "o.deck", "c\n");
+  check_save(true, "o.deck", "d\n");
+  ck_assert_int_eq(unlink("o.deck"), 0);
+  check_save(true, "o.deck", "d\n");
+  write_file("p.deck", "another\n");
+  check_save(false, "p.deck", "another\n");
+  check_save(true, "p.deck", "d\n");
+  ck_assert(symlink("p.deck", "l.deck") == 0 || errno == EEXIST);
+  check_save(true, "l.deck", "d\n");
+  ck_assert(lstat("l.deck", &status) == 0 && S_ISLNK(status.st_mode));
+  again();
+  check_save(false, "o.deck", "d\n"); // a new one has read nothing
+  unlink("o.deck");
+  unlink("p.deck");
+  unlink("l.deck");
+}
+END_TEST
+
 START_TEST(saves_fail) { // the old file is whole, and the next save works
   static const char *const names[] = {"out.deck", "out.ipynb"};
   const char *name = names[_i];
@@ -360,7 +404,7 @@ START_TEST(saves_fail) { // the old file is whole, and the next save works
     read_deck("# %%\nx\n", 7);
     ck_assert(td_notebook_set_text(notebook, 0, "y", 1));
     td_file_fail(nth, ENOSPC, true);
-    int code = td_notebook_save(context, notebook, name);
+    int code = td_notebook_write(context, notebook, name);
     td_file_fail(0, 0, false);
     size_t size;
     char *text = file_text(name, &size);
@@ -370,7 +414,7 @@ START_TEST(saves_fail) { // the old file is whole, and the next save works
     }
     ck_assert((code != TD_OK && !strcmp(text, "old")) || strstr(text, _i ? "\"y\"" : "# %%\ny\n"));
     td_memory_free(text);
-    ck_assert_int_eq(td_notebook_save(context, notebook, name), TD_OK);
+    ck_assert_int_eq(td_notebook_write(context, notebook, name), TD_OK);
     ck_assert(td_notebook_is_saved(notebook));
   }
   unlink(name);
@@ -383,7 +427,7 @@ int main(void) {
       {"unchanged", unchanged_decks, sizeof decks / sizeof *decks}, {"pieces", decks_of_pieces, 1}, {"changed", changed_decks, 1},
       {"prose", prose, 1}, {"ipynb", unchanged_notebooks, 5}, {"refused", refused_notebooks, 1}, {"jupyter", what_jupyter_writes, 1},
       {"edited", changed_notebooks, 1}, {"outputs", outputs_of_runs, 1}, {"long", long_output, 1}, {"damaged", damaged_notebooks, 1},
-      {"memory", memory_runs_out, 1}, {"saves", saves_fail, 2}};
+      {"memory", memory_runs_out, 1}, {"others", changed_by_others, 1}, {"saves", saves_fail, 2}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *test = tcase_create(cases[i].name);
     tcase_add_checked_fixture(test, start, finish);

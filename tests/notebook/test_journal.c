@@ -18,6 +18,7 @@
 #include "repl/notebook/deck_write.h"
 #include "repl/notebook/ipynb.h"
 #include "repl/notebook/journal.h"
+#include "repl/notebook/notebook_file.h"
 
 static td_context *context;
 static td_notebook *notebook;
@@ -182,6 +183,28 @@ START_TEST(nothing_is_left) { // of a deck that was looked at
   die_and_look("x.deck");
   same(found.left);
   td_journal_close(journal);
+}
+END_TEST
+
+START_TEST(the_file_is_known) { // after a crash: what others wrote since is told from what was saved
+  td_notebook_free(notebook);
+  unlink("x.deck");
+  ck_assert((notebook = td_notebook_new()) != NULL);
+  add("a");
+  ck_assert_int_eq(td_notebook_save(context, notebook, "x.deck"), TD_OK);
+  begin("x.deck");
+  ck_assert(td_notebook_set_text(notebook, 0, "b", 1));
+  update(2);
+  ck_assert_int_eq(td_notebook_save(context, notebook, "x.deck"), TD_OK);
+  ck_assert(td_notebook_set_text(notebook, 0, "c", 1));
+  update(2);
+  die_and_look("x.deck");
+  ck_assert_int_eq(td_notebook_save(context, found.left, "x.deck"), TD_OK);
+  die_and_look("x.deck"); // which now holds other bytes than the journal knows
+  ck_assert_int_eq(td_notebook_save(context, found.left, "x.deck"), TD_ERROR_FILE);
+  ck_assert(!td_autosave_due(&(td_autosave){0}, found.left, "x.deck", 1e6));
+  td_journal_close(journal);
+  unlink("x.deck");
 }
 END_TEST
 
@@ -662,7 +685,7 @@ END_TEST
 int main(void) {
   Suite *suite = suite_create("notebook/journal");
   const struct { const char *name; const TTest *test; } cases[] = {
-      {"back", all_comes_back}, {"nothing", nothing_is_left}, {"running", running_cells}, {"deleted", deleted_and_back}, {"second", edits_wait_a_second},
+      {"back", all_comes_back}, {"nothing", nothing_is_left}, {"file", the_file_is_known}, {"running", running_cells}, {"deleted", deleted_and_back}, {"second", edits_wait_a_second},
       {"long", long_runs}, {"grown", old_content_goes}, {"jupyter", jupyter_comes_back}, {"unnamed", unnamed_notebooks},
       {"cut", cut_anywhere}, {"flipped", flipped_anywhere}, {"disk", disk_fails}, {"opening", opening_fails},
       {"memory", memory_runs_out}, {"closed", read_only_folder}, {"none", no_journal_at_all}, {"removed", removed_by_others},
