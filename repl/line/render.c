@@ -142,7 +142,7 @@ static void logged(td_render *r, const td_event *event) { // "info: text", "info
 
 static void value(td_render *r, const td_event *event) { // further lines stand under the first one, behind the number
   td_text text = {0};
-  if (r->numbered) td_text_print(&text, "[%d]= ", event->cell);
+  if (r->numbered && event->cell) td_text_print(&text, "[%d]= ", event->cell);
   size_t indent = text.length, at = 0;
   while (at < event->length) {
     const char *line = event->text + at, *end = memchr(line, '\n', event->length - at);
@@ -191,6 +191,17 @@ static void cell_finished(td_render *r, const td_event *event) {
   note(r, TD_LOG_INFO, "info: cell %d: %s after %.3f s", event->cell, how[event->status], event->seconds);
 }
 
+static void paused(td_render *r, const td_event *event) {
+  td_bars_end(r);
+  release_tail(r);
+  if (!r->prompt) return;
+  td_render_fresh_line(r);
+  td_text text = {0};
+  td_text_print(&text, "paused at %s: %%resume %%step %%stop\n", event->text);
+  if (text.data) write_error(text.data, text.length);
+  td_text_clear(&text);
+}
+
 void td_render_event(td_render *r, const td_event *event) {
   switch (event->kind) {
   case TD_EVENT_CELL_STARTED: note(r, TD_LOG_DEBUG, "debug: cell %d: %zu bytes", event->cell, event->length); break;
@@ -217,6 +228,7 @@ void td_render_event(td_render *r, const td_event *event) {
   case TD_EVENT_ERROR: td_render_error(r, event->text); break; // visible text already
   case TD_EVENT_IMAGE: image(r, event); break;
   case TD_EVENT_INPUT: td_bars_end(r), release_tail(r); break;
+  case TD_EVENT_PAUSED: paused(r, event); break;
   case TD_EVENT_CELL_FINISHED: cell_finished(r, event); break;
   default: break;
   }

@@ -117,16 +117,48 @@ static void drop_output(td_session *session, td_render *render) {
   td_text_clear(&text);
 }
 
+// ---- a run that paused ----
+
+static int wait_cell(td_session *session, td_render *render);
+
+static enum td_line_result read_between(char **line) {
+  td_terminal_allow_interrupt(false);
+  enum td_line_result result = td_editor_read("(paused) ", "", line);
+  td_editor_release();
+  td_terminal_allow_interrupt(true);
+  return result;
+}
+
+// Runs what is typed at the boundary until the run goes on; Ctrl-C and Ctrl-D stop it. Without anybody who could type it
+// goes on at once. The code of exit(), or 0.
+static int serve_pause(td_session *session, td_render *render) {
+  if (!render->prompt) td_session_resume(session);
+  while (td_session_get_state(session) == TD_SESSION_PAUSED) {
+    char *line = NULL;
+    enum td_line_result result = read_between(&line);
+    td_run_options options = {.name = "paused", .folder = "", .echo_all = true};
+    bool typed = line && (result == TD_LINE_READ || result == TD_LINE_SUBMITTED);
+    int code = 0;
+    if (!typed) td_session_stop_run(session);
+    else if (td_session_run(session, line, strlen(line), &options)) code = wait_cell(session, render);
+    td_memory_free(line);
+    if (code & TD_LINE_EXIT) return td_session_stop_run(session), code;
+  }
+  return 0;
+}
+
 static bool is_lost(const td_render *render) { return render->broken || (render->prompt && td_terminal_gone()); }
 
 static int wait_cell(td_session *session, td_render *render) {
   td_event event;
+  int left = 0; // exit() in a pause
   while (true) {
     bool came = td_session_next(session, &event, LOOK_MILLISECONDS);
     if (interrupts) drop_output(session, render);
     if (came) td_render_event(render, &event);
     if (came && event.kind == TD_EVENT_INPUT) answer(session, render, event.text);
-    if (came && event.kind == TD_EVENT_CELL_FINISHED) return render->broken ? 1 : exit_code(&event);
+    if (came && event.kind == TD_EVENT_PAUSED) left = serve_pause(session, render);
+    if (came && event.kind == TD_EVENT_CELL_FINISHED) return render->broken ? 1 : left ? left : exit_code(&event);
     if (!is_lost(render)) continue;
     render->broken = true;
     td_session_stop(session, STOP_MILLISECONDS);

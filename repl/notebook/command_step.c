@@ -93,6 +93,24 @@ static void add_cotangents(const stop *s, td_text *text) {
   }
 }
 
+static void tell_stop(const stop *s) { // to faces that show tapes
+  td_interpreter *I = s->owner->interpreter;
+  const td_record *record = s->step->record;
+  char place[64];
+  if (!I->sink) return;
+  td_place_describe(s->context, record->place, place, sizeof place);
+  td_event event = {.kind = TD_EVENT_STEP,
+                    .cell = I->cell,
+                    .text = record->op->name,
+                    .length = strlen(record->op->name),
+                    .detail = place,
+                    .done = s->index,
+                    .total = td_tape_length(s->owner->tape)};
+  const td_script *script = td_source_find(&I->sources, record->place);
+  if (script) event.name = script->name, td_source_position(script, (uint32_t)record->place, &event.line, &event.column);
+  I->sink->emit(I->sink->owner, &event);
+}
+
 static void show_stop(const stop *s) {
   td_interpreter *I = s->owner->interpreter;
   const td_record *record = s->step->record;
@@ -273,6 +291,7 @@ static int on_step(void *owner, td_context *context, const td_pass_step *step) {
   td_place place = context->place;
   if (st->goes_on || s.index < 0) return TD_OK;
   td_no_grad_enter(context);
+  tell_stop(&s);
   show_stop(&s);
   bool ok = ask(&s);
   td_no_grad_leave(context);
