@@ -519,16 +519,22 @@ static int extreme_vjp(td_rule *rule) { // to the elements that were found
 }
 
 // dx[j] = exp(x[j] - y[j]) u[j] with u[j] = c[j] + exp(y[j] - y[j + 1]) u[j + 1]; no factor is above 1.
+static const td_op logcumsumexp_op;
+
+// Late in a long line a float32 result grows by less than its last place at each step: the gradient is float64's.
 static int logcumsumexp_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
   along a = along_of(rule, &rule->in_meta[0]);
   if (a.empty) return TD_OK;
-  td_tensor *x = enter(rule, &a, rule->in[0]), *y = rule->out[0], *one = td_scope_number(s, 1, y);
+  td_tensor *wide = td_cast(s, rule->in[0], TD_FLOAT64), *y = rule->out[0];
+  if (y->dtype != TD_FLOAT64) y = td_scope_apply(s, &logcumsumexp_op, rule->args, 1, wide);
+  td_tensor *x = enter(rule, &a, wide), *one = td_scope_number(s, 1, y);
   td_tensor *before = shift(s, y, a.axis, true, 0), *nothing = td_scope_number(s, -INFINITY, y);
   td_tensor *factor = td_where(s, td_equal(s, before, y), one, td_exp(s, td_subtract(s, before, y)));
   td_tensor *share = td_where(s, td_equal(s, x, y), one, td_exp(s, td_subtract(s, x, y)));
   share = td_where(s, td_equal(s, x, nothing), td_scope_number(s, 0, y), share);
-  td_tensor *summed = recurrence(s, enter(rule, &a, rule->cotangent[0]), factor, a.axis, true);
+  td_tensor *c = td_cast(s, enter(rule, &a, rule->cotangent[0]), TD_FLOAT64);
+  td_tensor *summed = recurrence(s, c, factor, a.axis, true);
   rule->din[0] = leave(rule, &a, td_chain(s, summed, share));
   return TD_OK;
 }
