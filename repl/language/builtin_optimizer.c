@@ -258,8 +258,10 @@ static td_value builtin_apply_update(td_interpreter *I, td_value self, td_value 
 
 static td_value builtin_constrained(td_interpreter *I, td_value self, td_value *a) {
   (void)self;
-  td_list *found = td_is(a[0], &td_list_type) ? td_list_new(I, 0) : NULL;
-  if (!found) return td_raise(I, TD_CLASS_TYPE_ERROR, "_constrained: needs a list of Variables");
+  if (!td_is(a[0], &td_list_type))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "_constrained: needs a list of Variables");
+  td_list *found = td_list_new(I, 0);
+  if (!found) return TD_NIL;
   for (int64_t i = 0; i < td_as_list(a[0])->count; i++) {
     td_value v = td_as_list(a[0])->items[i];
     if (!td_is(v, &td_variable_type) || td_is_none(((td_variable_value *)v.o)->constraint)) continue;

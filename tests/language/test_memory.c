@@ -50,6 +50,18 @@ static const script scripts[] = {
                 "c = Child('x')\n"
                 "print(c, c + Base.make(), Base.build().twice, c.twice, c.extra, isinstance(c, Base), getattr(c, "
                 "'none', 1), vars(c))\n"},
+    {"recorded",
+     "w = Variable([1., 2.], requires_grad=True, constraint=lambda v: v * 0.5)\n"
+     "v = Variable([3., 4.], requires_grad=True)\n"
+     "h = w * v\n"
+     "y = (h ** 2.).sum()\n"
+     "print(_recorded_gradient([y, w.sum()], [w, v, h], [tensor(2.), None], True, False))\n"
+     "first = _recorded_gradient([y], [w], None, True, True)\n"
+     "print(_recorded_gradient([first[0].sum()], [w, tensor(1.)], None, False, False), w.grad)\n"
+     "try:\n    _recorded_gradient([y], [w], None, False, False)\nexcept RuntimeError as error:\n    print('spent')\n"
+     "w.assign(w.constraint(w.value()))\n"
+     "w.constraint = None\n"
+     "print(len(_constrained([w, v])), w)\n"},
     {"exceptions",
      "class Wrong(ValueError):\n    pass\n"
      "def fail(n):\n    if n == 0:\n        raise Wrong('deep', n)\n    return fail(n - 1)\n"
