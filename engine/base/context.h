@@ -41,8 +41,8 @@ struct td_context {
   // Text of a place, such as "line 3" or "train.deck:14", for messages of the engine; NULL: "an unknown line"
   void (*describe)(void *owner, td_place place, char *buffer, int size);
   void *owner;                         // of warn and describe
-  // Several threads may run in turns, each with its own context. Around work that touches nothing shared, leave() lets the
-  // others run and enter() waits for the turn again. NULL: this thread is alone
+  // Several threads may run in turns, each with its own context. Around work that touches nothing shared, leave() lets
+  // the others run and enter() waits for the turn again. NULL: this thread is alone
   void (*leave)(void *thread);
   void (*enter)(void *thread);
   void *thread;                        // of leave and enter
@@ -63,7 +63,8 @@ td_context *td_context_new(int threads); // threads 0: td_threads_wanted(); NULL
 td_context *td_context_beside(const td_context *context);
 void td_context_free(td_context *context);
 void td_context_set_random(td_context *context, uint64_t seed, uint64_t counter, uint64_t streams);
-uint64_t td_context_stream(td_context *context); // seed of a new stream of random numbers; the session's own go on undisturbed
+// seed of a new stream of random numbers; the session's own go on undisturbed
+uint64_t td_context_stream(td_context *context);
 
 
 int td_error_set(td_context *context, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -8,9 +8,10 @@
 
 // X(name, class in the language)
 #define TD_ERRORS(X)                                                                                                   \
-  X(SHAPE, "ValueError") X(DTYPE, "TypeError") X(INDEX, "IndexError") X(VALUE, "ValueError") X(TYPE, "TypeError")       \
-  X(MEMORY, "MemoryError") X(FILE, "OSError") X(INTERRUPT, "KeyboardInterrupt") X(GRADIENT, "GradientError")            \
-  X(STATE, "RuntimeError") X(OVERFLOW, "OverflowError") X(ZERO_DIVISION, "ZeroDivisionError") X(INTERNAL, "SystemError")          \
+  X(SHAPE, "ValueError") X(DTYPE, "TypeError") X(INDEX, "IndexError") X(VALUE, "ValueError") X(TYPE, "TypeError")      \
+  X(MEMORY, "MemoryError") X(FILE, "OSError") X(INTERRUPT, "KeyboardInterrupt") X(GRADIENT, "GradientError")           \
+  X(STATE, "RuntimeError") X(OVERFLOW, "OverflowError") X(ZERO_DIVISION, "ZeroDivisionError")                          \
+  X(INTERNAL, "SystemError")                                                                                           \
   X(CALLBACK, "RuntimeError") /* a function of the caller's failed, and the caller knows why */
 
 enum td_code {
@@ -20,7 +21,8 @@ enum td_code {
 #undef X
 };
 
-typedef uint64_t td_place; // where in the source: (source id << 32) | byte offset; 0 = unknown. Only the language reads it
+// where in the source: (source id << 32) | byte offset; 0 = unknown. Only the language reads it
+typedef uint64_t td_place;
 
 typedef struct td_operand { // one row of the operand table in a message
   char name[40];            // argument's name; the language may replace it by the variable's name

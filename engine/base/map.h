@@ -14,9 +14,9 @@ void td_map_forget(const atomic_int *interrupt); // whose owner goes; its mappin
 bool td_map_damaged(const char *data); // bytes of the mapping that begins at data were gone when they were read
 bool td_map_lost(void); // the same of any mapping since the last call; clears
 
-// What is read of a mapped file stays in memory until somebody needs the room. Whoever makes large blocks calls this, so
-// that a walk through a file that is larger than memory leaves little of it resident: past some MiB the pages are let
-// go, and come back from the system's cache when they are read again.
+// What is read of a mapped file stays in memory until somebody needs the room. Whoever makes large blocks calls this,
+// so that a walk through a file that is larger than memory leaves little of it resident: past some MiB the pages are
+// let go, and come back from the system's cache when they are read again.
 extern atomic_int td_map_count; // mappings now
 void td_map_relax_slow(size_t bytes);
 static inline void td_map_relax(size_t bytes) {

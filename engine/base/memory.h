@@ -17,12 +17,13 @@ char *td_memory_text(const char *text);  // owned copy of a NUL-terminated text
 int64_t td_memory_live(void);            // bytes in use now, caches not counted
 int64_t td_memory_peak(void);            // highest td_memory_live seen at a large allocation or td_memory_live call
 int64_t td_memory_count(void);           // allocations made since start
-// Threads that run in turns may share one cache, so that what one makes and another frees is used again. A shared cache is
-// used by one thread at a time: the caller sees to that.
+// Threads that run in turns may share one cache, so that what one makes and another frees is used again. A shared cache
+// is used by one thread at a time: the caller sees to that.
 typedef struct td_memory_cache td_memory_cache;
 td_memory_cache *td_memory_cache_new(void);                 // NULL: no memory
 void td_memory_cache_free(td_memory_cache *cache);          // no thread uses it; its blocks stay valid; NULL is allowed
-td_memory_cache *td_memory_cache_use(td_memory_cache *cache); // this thread allocates from cache; returns the one before. NULL: its own
+// this thread allocates from cache; returns the one before. NULL: its own
+td_memory_cache *td_memory_cache_use(td_memory_cache *cache);
 void td_memory_trim(void);               // gives this thread's caches back to the system
 void td_memory_fail(int64_t nth, bool forever); // the nth allocation from now fails (1 = next); 0 turns it off
 int64_t td_memory_failed(void);          // bytes that the last failed allocation asked for

@@ -9,11 +9,12 @@
 typedef struct td_pool td_pool;
 typedef void td_chunk(void *argument, int64_t chunk);
 
-td_pool *td_pool_new(int threads);  // threads counts the caller too; workers start at the first parallel run; NULL: no memory
+// threads counts the caller too; workers start at the first parallel run; NULL: no memory
+td_pool *td_pool_new(int threads);
 void td_pool_free(td_pool *pool);
 int td_pool_threads(const td_pool *pool);
-// Calls work(argument, c) once for every c in [0, chunks), on any thread, and returns when all are done. Nested calls and
-// pools of one thread run the chunks in order on the caller. In a stopped pool chunks are left out.
+// Calls work(argument, c) once for every c in [0, chunks), on any thread, and returns when all are done. Nested calls
+// and pools of one thread run the chunks in order on the caller. In a stopped pool chunks are left out.
 void td_pool_run(td_pool *pool, int64_t chunks, td_chunk *work, void *argument);
 // Stops the pool's runs while both are set: results are garbage then, and who set breakable drops them. Work that would
 // go on for long, or that takes indices from results of other chunks, asks whether the pool is stopped.

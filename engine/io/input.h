@@ -18,7 +18,8 @@ typedef struct td_input {
 int td_input_open(td_input *in, td_context *context, const char *who, const char *path);
 // Errors: TD_ERROR_FILE when the file became shorter while it was read; what was made of it is wrong then.
 int td_input_check(const td_input *in);
-void td_input_forget(const td_input *in); // gives the memory of a mapped file's pages back; they are read anew when needed
+// gives the memory of a mapped file's pages back; they are read anew when needed
+void td_input_forget(const td_input *in);
 void td_input_close(td_input *in);
 // The mapping as the storage of a tensor, which takes it over; NULL without memory. The input must be a mapped one.
 td_storage *td_input_storage(td_input *in);

@@ -35,7 +35,8 @@ struct td_batching {
 // Rules give TD_OK, an error, or TD_BATCH_EACH: run example by example.
 enum { TD_BATCH_EACH = -1 };
 int td_batch_elementwise(td_batching *b); // inputs broadcast from their last axes; the rule of elementwise rows
-int td_batch_axes(td_batching *b);        // arguments name axes and shapes of one example; every input gets the examples
+// arguments name axes and shapes of one example; every input gets the examples
+int td_batch_axes(td_batching *b);
 int td_batch_result_axes(td_batching *b); // the same, with axes counted in the result (expand_dims, stack)
 int td_batch_broadcast(td_batching *b);   // inputs broadcast from their last axes to a shape among the arguments
 int td_batch_matmul(td_batching *b);

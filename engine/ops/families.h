@@ -113,7 +113,8 @@ td_tensor *td_cast(td_scope *s, td_tensor *x, uint8_t dtype);
 td_tensor *td_sum(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims);
 td_tensor *td_mean(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims);
 td_tensor *td_largest(td_scope *s, td_tensor *x, const td_arg *axes); // max with keepdims
-td_tensor *td_sum_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape); // undoes broadcasting; x itself when equal
+// undoes broadcasting; x itself when equal
+td_tensor *td_sum_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape);
 // statistics.c
 td_tensor *td_logsumexp(td_scope *s, td_tensor *x, const td_arg *axes, bool keepdims);
 // search.c: what where(condition) alone means
@@ -129,7 +130,8 @@ td_tensor *td_identity(td_scope *s, td_tensor *x);
 // shape.c
 td_tensor *td_reshape(td_scope *s, td_tensor *x, int rank, const int64_t *shape);
 td_tensor *td_broadcast_to(td_scope *s, td_tensor *x, int rank, const int64_t *shape);
-td_tensor *td_expand_axes(td_scope *s, td_tensor *x, const td_arg *axes, int rank); // reinserts axes of size 1 that a reduction of a rank-rank tensor removed
+// reinserts axes of size 1 that a reduction of a rank-rank tensor removed
+td_tensor *td_expand_axes(td_scope *s, td_tensor *x, const td_arg *axes, int rank);
 // axes.c
 td_tensor *td_permute(td_scope *s, td_tensor *x, const int *axes);   // axes[x->rank]
 td_tensor *td_swap_last(td_scope *s, td_tensor *x);                  // transposes the last two axes
@@ -154,5 +156,6 @@ td_tensor *td_index_adjoint(td_scope *s, td_tensor *c, td_tensor *index, int64_t
 // join.c
 td_tensor *td_concat(td_scope *s, td_tensor *a, td_tensor *b, int64_t axis);
 td_tensor *td_concat_all(td_scope *s, td_tensor *const *parts, int count, int64_t axis); // up to TD_INPUT_MAX parts
-td_tensor *td_triangle(td_scope *s, td_tensor *x, bool upper, int64_t k); // of the last two axes, from the k-th diagonal on
+// of the last two axes, from the k-th diagonal on
+td_tensor *td_triangle(td_scope *s, td_tensor *x, bool upper, int64_t k);
 #endif

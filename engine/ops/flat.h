@@ -1,6 +1,6 @@
-// Inputs of kernels as plain row-major arrays, for kernels that are no loop over elements: the view's own elements where
-// they lie that way in the dtype wanted, else a copy in the kernel's workspace. td_flat owns its copy: for code that is no
-// kernel.
+// Inputs of kernels as plain row-major arrays, for kernels that are no loop over elements: the view's own elements
+// where they lie that way in the dtype wanted, else a copy in the kernel's workspace. td_flat owns its copy: for code
+// that is no kernel.
 #ifndef TD_OPS_FLAT_H
 #define TD_OPS_FLAT_H
 #include "engine/ops/op.h"
@@ -37,8 +37,8 @@ void *td_scratch_take(td_scratch *scratch, int64_t count,
 // The view's elements row-major in dtype: where they lie, or as a copy in the scratch. Numbers are cast as above.
 const void *td_scratch_view(td_scratch *scratch, td_pool *pool, const td_view *view, uint8_t dtype);
 
-// All inputs of a call so, each in dtype, at the start of its workspace: the bytes that they take there, a multiple of 64;
-// then data[i] for each input, NULL for one that is not given. Returns what follows in the workspace.
+// All inputs of a call so, each in dtype, at the start of its workspace: the bytes that they take there, a multiple of
+// 64; then data[i] for each input, NULL for one that is not given. Returns what follows in the workspace.
 int64_t td_inputs_bytes(const td_call *call, uint8_t dtype);
 void *td_inputs_place(const td_call *call, uint8_t dtype, const char **data);
 

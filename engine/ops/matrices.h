@@ -60,7 +60,8 @@ bool td_all_finite(const td_problem *p, const void *numbers, int64_t count);
 double td_number_at(const td_problem *p, const void *numbers, int64_t index);
 void td_number_put(const td_problem *p, void *numbers, int64_t index, double value);
 
-// The singular value decomposition of in[0], in scratch: A = U S V^T. job 'N': s alone; 'S': u and vt reduced; 'A': whole.
+// The singular value decomposition of in[0], in scratch: A = U S V^T. job 'N': s alone; 'S': u and vt reduced; 'A':
+// whole.
 typedef struct td_decomposed {
   int rows, columns, count; // count: singular values, the smaller side
   int u_columns, vt_rows;

@@ -1,5 +1,5 @@
-// What an op is. An op is one const td_op beside its kernel, in its family's file; there is no enum of ops. From the row
-// come the builtin in the language with its keyword arguments and help page, eager dispatch, tape records, and the
+// What an op is. An op is one const td_op beside its kernel, in its family's file; there is no enum of ops. From the
+// row come the builtin in the language with its keyword arguments and help page, eager dispatch, tape records, and the
 // reference and gradient tests. To add an op: write its kernel and row, add it to the list at the end of its file.
 #ifndef TD_OPS_OP_H
 #define TD_OPS_OP_H
@@ -17,9 +17,11 @@ enum td_param_kind {
   TD_PARAM_END = 0,
   TD_PARAM_TENSOR,          // a tensor, or a number that takes the dtype of the other tensors
   TD_PARAM_TENSOR_OPTIONAL, // as above, or None (the input is NULL)
-  TD_PARAM_INDEX,           // a tensor of indices or of truths: numbers and lists among them take no dtype from the others
+  // a tensor of indices or of truths: numbers and lists among them take no dtype from the others
+  TD_PARAM_INDEX,
   TD_PARAM_TENSORS,         // a list or tuple of tensors; the only tensor parameter of its op
-  TD_PARAM_TENSORS_SPREAD,  // as above, also written one after the other: meshgrid(x, y). A required text goes before: einsum
+  // as above, also written one after the other: meshgrid(x, y). A required text goes before: einsum
+  TD_PARAM_TENSORS_SPREAD,
   TD_PARAM_INT, TD_PARAM_FLOAT, TD_PARAM_BOOL,
   TD_PARAM_CHOICE,          // one of td_param.choices; td_arg.i is its index
   TD_PARAM_AXIS,            // int, negative counts from the end; may be None where the default is None
@@ -30,7 +32,8 @@ enum td_param_kind {
   TD_PARAM_FLOATS,          // a tuple of numbers, or one number: td_arg.given is then TD_GIVEN_LONE
   TD_PARAM_DTYPE,           // td_arg.i is the td_dtype
   TD_PARAM_TEXT,            // short text (einsum's subscripts)
-  TD_PARAM_PAIRS,           // int n (count -1, n in pairs[0][0]), or two ints or tuples of ints of one length: count pairs
+  // int n (count -1, n in pairs[0][0]), or two ints or tuples of ints of one length: count pairs
+  TD_PARAM_PAIRS,
   TD_PARAM_ORDER,           // of a norm: a number in f (count 0), or short text (count 1)
   TD_PARAM_NUMBER,          // int or float, told apart: td_arg.count 0: an int in i; 1: a float in f
 };
@@ -39,7 +42,8 @@ enum { TD_GIVEN_CHOICE = 2, TD_GIVEN_LONE = 3 };
 
 typedef struct td_arg {     // value of one parameter
   uint8_t given;            // 0: None; TD_GIVEN_CHOICE; TD_GIVEN_LONE
-  int32_t count;            // AXES, SHAPE, INTS: numbers in ints; FLOATS: in floats. For AXES with given = 0: all axes. NUMBER: 1 for a float
+  // AXES, SHAPE, INTS: numbers in ints; FLOATS: in floats. For AXES with given = 0: all axes. NUMBER: 1 for a float
+  int32_t count;
   union {
     int64_t i;
     double f;
@@ -65,12 +69,14 @@ typedef struct td_param {
 #define TD_FLOAT_DEFAULT(x) { .given = 1, .f = (x) }
 
 // ---- what the functions of a row are given ----
-typedef struct td_infer {   // shape and dtype rule: reads in and args, fills out. The only place that raises shape errors
+// shape and dtype rule: reads in and args, fills out. The only place that raises shape errors
+typedef struct td_infer {
   td_context *context;
   const td_op *op;
   int in_count;
   td_meta in[TD_INPUT_MAX];  // of an optional input that is None: rank 255
-  td_tensor *const *tensors; // the inputs themselves; NULL when only shapes are known. For rules whose shape depends on values
+  // the inputs themselves; NULL when only shapes are known. For rules whose shape depends on values
+  td_tensor *const *tensors;
   const td_arg *args;       // one for each parameter that is not a tensor, in the row's order
   int out_count;            // preset to the row's outputs; a rule of TD_MANY sets it
   int output;               // VIEW ops: the output that view is asked for
@@ -107,12 +113,14 @@ typedef struct td_scope {
 void td_scope_open(td_scope *scope, td_context *context);
 void td_scope_close(td_scope *scope);                               // drops all temporaries
 td_tensor *td_scope_own(td_scope *scope, td_tensor *t);             // takes over one reference; returns t
-td_tensor *td_scope_apply(td_scope *scope, const td_op *op, const td_arg *args, int count, ...); // count tensors follow; first output
+// count tensors follow; first output
+td_tensor *td_scope_apply(td_scope *scope, const td_op *op, const td_arg *args, int count, ...);
 td_tensor *td_scope_number(td_scope *scope, double value, const td_tensor *like); // 0-d of like's dtype
-td_tensor *td_scope_filled(td_scope *scope, double value, const td_meta *like);   // full tensor of like's shape and dtype (may be a stride-0 view)
+// full tensor of like's shape and dtype (may be a stride-0 view)
+td_tensor *td_scope_filled(td_scope *scope, double value, const td_meta *like);
 
-// A derivative's rule. As vjp it sets din[i] for each i with needs[i], or leaves it NULL for zero; as jvp it does the same
-// for dout[k] from tangent.
+// A derivative's rule. As vjp it sets din[i] for each i with needs[i], or leaves it NULL for zero; as jvp it does the
+// same for dout[k] from tangent.
 typedef struct td_rule {
   td_scope scope;           // temporaries; din may be any of them
   const td_op *op;
@@ -132,13 +140,21 @@ typedef struct td_rule {
 enum td_kind {              // what passes and panes may ask
   TD_KIND_ELEMENTWISE, TD_KIND_REDUCE, TD_KIND_VIEW, TD_KIND_GEMM, TD_KIND_INDEX, TD_KIND_RANDOM, TD_KIND_OPAQUE,
 };
-enum td_flag { TD_COMMUTATIVE = 1, TD_ASSOCIATIVE = 2, TD_LINEAR = 4 /* in all floating inputs together, others fixed */,
+enum td_flag {
+  TD_COMMUTATIVE = 1, TD_ASSOCIATIVE = 2, TD_LINEAR = 4 /* in all floating inputs together, others fixed */,
   TD_IDEMPOTENT = 8, TD_HIDDEN = 16 /* no builtin */,
   TD_HALF = 32 /* the kernel takes float16 and bfloat16 itself; others get float32 from dispatch */,
   TD_MULTILINEAR = 64 /* linear in each floating input, the others fixed */,
   TD_IMPLICIT = 128 /* what is drawn moves as its distribution does: differences of draws don't give the gradient */ };
 enum { TD_MANY = 255 };     // td_op.outputs: as many as infer says; the builtin gives a tuple
-enum { TD_SAVES_NONE = 0, TD_SAVES_IN0 = 1, TD_SAVES_IN1 = 2, TD_SAVES_IN2 = 4, TD_SAVES_INPUTS = 0xff, TD_SAVES_OUTPUT = 0x100 };
+enum {
+  TD_SAVES_NONE = 0,
+  TD_SAVES_IN0 = 1,
+  TD_SAVES_IN1 = 2,
+  TD_SAVES_IN2 = 4,
+  TD_SAVES_INPUTS = 0xff,
+  TD_SAVES_OUTPUT = 0x100
+};
 
 typedef struct td_sample {  // inputs that the tests feed: the n-th number of each input is drawn from [low, high]
   const char *shapes;       // "3,4; 4" one shape for each tensor input, "-" for 0-d, "0,3" zero-size, "none" not given.
@@ -159,12 +175,15 @@ struct td_op {
   bool method;              // also tensor.name(...)
   int (*infer)(td_infer *);
   int (*kernel)(const td_call *); // TD_OK, or an error set in call->context. VIEW ops leave it NULL and set view
-  td_tensor *(*view)(td_context *, td_tensor *in, const td_infer *); // VIEW ops: a new view of in's storage, or a copy where none fits; no origin
-  int64_t (*workspace)(const td_call *); // bytes that the kernel gets in call->workspace; NULL: none. Kernels allocate nothing
+  // VIEW ops: a new view of in's storage, or a copy where none fits; no origin
+  td_tensor *(*view)(td_context *, td_tensor *in, const td_infer *);
+  // bytes that the kernel gets in call->workspace; NULL: none. Kernels allocate nothing
+  int64_t (*workspace)(const td_call *);
   const char *expression;   // scalar expression of an elementwise op in x, y, z; NULL elsewhere
   int (*vjp)(td_rule *);
-  const char *join;         // ops of a list: the op that joins, with the same arguments, what this one makes of the parts
-                            // of a list that is longer than a call takes; NULL: longer ones are refused
+  // ops of a list: the op that joins, with the same arguments, what this one makes of the parts of a list that is
+  // longer than a call takes; NULL: longer ones are refused
+  const char *join;
   int (*batch)(td_batching *); // how vmap runs it for all examples at once (batch.h); NULL: elementwise, or one by one
   int (*jvp)(td_rule *);    // NULL: derived from flags and vjp (engine/tape/forward.c). Reads what saves names
   const char *no_gradient;  // set when vjp is NULL: why ("integer result"); becomes tape.why's answer
@@ -182,7 +201,8 @@ struct td_op {
   const td_op *lone;        // the row that the builtin means where only the first tensor is given (where); NULL: none
   const td_op *tupled;      // the row that the builtin means where its last argument, a flag, is true (nonzero's
                             // as_tuple), with the same inputs; NULL: none
-  uint8_t shown;            // outputs that the builtin gives back, 0: all; the others are there for the rule (a drawn mask)
+  // outputs that the builtin gives back, 0: all; the others are there for the rule (a drawn mask)
+  uint8_t shown;
 };
 
 // What dispatch calls after an op ran eagerly. engine/tape sets it in the context while anything may record.
@@ -196,10 +216,11 @@ typedef struct td_inspector {
   void (*ran)(td_context *, const td_op *, td_tensor *const *in, int in_count, td_tensor *const *out, int out_count);
 } td_inspector;
 
-// Runs one op. in: borrowed, NULL for an optional input that is None. args: one for each non-tensor parameter (NULL: all
-// defaults). out: new references, TD_OUTPUT_MAX places, NULL after the last one of a TD_MANY row. half floats are computed
-// in float32. Broadcasting is the kernels'.
-int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args, td_tensor **out);
+// Runs one op. in: borrowed, NULL for an optional input that is None. args: one for each non-tensor parameter (NULL:
+// all defaults). out: new references, TD_OUTPUT_MAX places, NULL after the last one of a TD_MANY row. half floats are
+// computed in float32. Broadcasting is the kernels'.
+int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
+                td_tensor **out);
 int td_op_infer(td_infer *infer); // shapes only: runs the row's rule
 int td_op_outputs(const td_op *op, td_tensor *const *out); // how many td_op_apply gave
 int td_op_tensor_params(const td_op *op);   // leading rows that are tensors (a list counts as one)
@@ -216,7 +237,8 @@ bool td_op_alias(const char *const *alias, const char *name); // does the list, 
 int td_op_count(void);
 const td_op *td_op_at(int index);           // in the order of families
 bool td_op_goes_first(const td_op *op, const td_param *param); // a required text, before tensors that may be many
-const char *td_op_spelled(const td_op *op, char *name, size_t size); // as the language has it: random.uniform. Into name
+// as the language has it: random.uniform. Into name
+const char *td_op_spelled(const td_op *op, char *name, size_t size);
 void td_arg_print(td_text *text, const td_param *param, const td_arg *arg); // as it is written: "None", "(0, 1)"
 void td_op_signature(const td_op *op, td_text *text); // "sum(x, axis=None, keepdims=False)"
 
@@ -224,9 +246,12 @@ void td_op_signature(const td_op *op, td_text *text); // "sum(x, axis=None, keep
 int td_infer_broadcast(td_infer *infer, int a, int b, td_meta *out); // shape only; error names both shapes
 bool td_meta_fits(const td_meta *from, const td_meta *to);                 // does from broadcast to to?
 void td_meta_misfit(td_text *text, const td_meta *from, const td_meta *to); // "[3] doesn't broadcast to [2]"
-int td_infer_fits(td_infer *infer, const char *what, const td_meta *from, const td_meta *to); // error: WHAT and a misfit
+// error: WHAT and a misfit
+int td_infer_fits(td_infer *infer, const char *what, const td_meta *from, const td_meta *to);
 int td_infer_axis(td_infer *infer, int64_t axis, int rank, int *out);  // negative allowed; error names axis and rank
-int td_infer_axes(td_infer *infer, const td_arg *axes, int rank, bool reduced[TD_RANK_MAX]); // None: all; repeated axis is an error
+// None: all; repeated axis is an error
+int td_infer_axes(td_infer *infer, const td_arg *axes, int rank, bool reduced[TD_RANK_MAX]);
 int td_infer_written(td_infer *infer, const td_meta *x, const td_meta *value); // floats are not written into integers
-int td_infer_fail(td_infer *infer, int code, const char *format, ...) __attribute__((format(printf, 3, 4))); // prefixes op name, adds operands
+// prefixes op name, adds operands
+int td_infer_fail(td_infer *infer, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 #endif

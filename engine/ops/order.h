@@ -1,5 +1,5 @@
-// Lines of a tensor put in order, for sort, topk and order statistics. NaN counts as larger than any number, -0 equals 0,
-// and of equal elements the first comes first, upwards as well as downwards.
+// Lines of a tensor put in order, for sort, topk and order statistics. NaN counts as larger than any number, -0 equals
+// 0, and of equal elements the first comes first, upwards as well as downwards.
 #ifndef TD_OPS_ORDER_H
 #define TD_OPS_ORDER_H
 #include "engine/ops/flat.h"
@@ -29,7 +29,8 @@ void td_order_run(const td_ordering *o, td_pool *pool, void *space, void (*work)
                   void *owner); // lines side by side
 
 void td_order_sort(td_ordered *line, int64_t count); // the first count items; in a stopped pool they are garbage
-int64_t td_order_select(td_ordered *line, int64_t k, bool first); // place of the k-th; first: items begin with the k before it
+// place of the k-th; first: items begin with the k before it
+int64_t td_order_select(td_ordered *line, int64_t k, bool first);
 int64_t td_order_place(const td_ordered *line, int64_t i); // place in the line of item i
 const char *td_order_element(const td_ordered *line, int64_t place);
 

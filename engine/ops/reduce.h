@@ -29,7 +29,8 @@ typedef struct td_reducer {
   void (*finish)(const void *states, int64_t count, const td_finish *to);
 } td_reducer;
 
-// Reduces input 0 over axes to output 0, and to a second one of that shape; reads it as dtype. The result's bits depend on the shape alone.
+// Reduces input 0 over axes to output 0, and to a second one of that shape; reads it as dtype. The result's bits depend
+// on the shape alone.
 int td_reduce(const td_call *call, const td_arg *axes, const td_reducer *reducer, uint8_t dtype, double parameter);
 int64_t td_reduce_workspace(const td_call *call, const td_arg *axes, const td_reducer *reducer); // bytes that it needs
 

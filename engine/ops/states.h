@@ -15,7 +15,7 @@ enum { TD_LANES = 32, TD_NARROW = 16 /* columns, of which several rows are folde
   }
 
 // name_reducer, for elements of a type.
-#define TD_STATES(type, STATE, name, START, STEP, COMBINE, FINISH)                                                       \
+#define TD_STATES(type, STATE, name, START, STEP, COMBINE, FINISH)                                                     \
   static void name##_start(void *states, int64_t count) {                                                             \
     STATE *a = states;                                                                                                \
     for (int64_t i = 0; i < count; i++) a[i] = START;                                                                 \
@@ -26,12 +26,12 @@ enum { TD_LANES = 32, TD_NARROW = 16 /* columns, of which several rows are folde
     for (int64_t r = 0, n = piece->n; r < piece->rows; r++, x += piece->pitch) {                                      \
       STATE all = a[r];                                                                                               \
       int64_t i = 0;                                                                                                  \
-      if (n >= 4 * TD_LANES) {                                                                                           \
-        STATE lanes[TD_LANES];                                                                                           \
-        for (int l = 0; l < TD_LANES; l++) lanes[l] = START;                                                             \
-        for (; i + TD_LANES <= n; i += TD_LANES)                                                                            \
-          for (int l = 0; l < TD_LANES; l++) lanes[l] = STEP(lanes[l], x[i + l], STATE);                                 \
-        for (int l = 0; l < TD_LANES; l++) all = COMBINE(all, lanes[l], STATE);                                          \
+      if (n >= 4 * TD_LANES) {                                                                                         \
+        STATE lanes[TD_LANES];                                                                                         \
+        for (int l = 0; l < TD_LANES; l++) lanes[l] = START;                                                           \
+        for (; i + TD_LANES <= n; i += TD_LANES)                                                                       \
+          for (int l = 0; l < TD_LANES; l++) lanes[l] = STEP(lanes[l], x[i + l], STATE);                               \
+        for (int l = 0; l < TD_LANES; l++) all = COMBINE(all, lanes[l], STATE);                                        \
       }                                                                                                               \
       for (; i < n; i++) all = STEP(all, x[i], STATE);                                                                \
       a[r] = all;                                                                                                     \
@@ -39,8 +39,8 @@ enum { TD_LANES = 32, TD_NARROW = 16 /* columns, of which several rows are folde
   }                                                                                                                   \
   /* few columns: several rows are one of as many lanes */                                                            \
   TD_CLONES static int64_t name##_narrow(STATE *a, const type *x, int64_t rows, int64_t columns) {                    \
-    STATE lanes[2 * TD_LANES];                                                                                           \
-    int64_t together = 2 * TD_LANES / columns, width = together * columns, row = 0;                                      \
+    STATE lanes[2 * TD_LANES];                                                                                         \
+    int64_t together = 2 * TD_LANES / columns, width = together * columns, row = 0;                                    \
     for (int64_t l = 0; l < width; l++) lanes[l] = START;                                                             \
     for (; row + together <= rows; row += together, x += width)                                                       \
       for (int64_t l = 0; l < width; l++) lanes[l] = STEP(lanes[l], x[l], STATE);                                     \
@@ -51,7 +51,7 @@ enum { TD_LANES = 32, TD_NARROW = 16 /* columns, of which several rows are folde
     STATE *restrict a = states;                                                                                       \
     const type *restrict x = piece->x;                                                                                \
     int64_t rows = piece->rows, columns = piece->n, pitch = piece->pitch, row = 0;                                    \
-    if (columns <= TD_NARROW && pitch == columns && rows * columns >= 8 * TD_LANES) {                                       \
+    if (columns <= TD_NARROW && pitch == columns && rows * columns >= 8 * TD_LANES) {                                  \
       row = name##_narrow(a, x, rows, columns);                                                                       \
       x += row * pitch;                                                                                               \
     }                                                                                                                 \

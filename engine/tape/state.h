@@ -93,7 +93,8 @@ extern const td_recorder td_tape_recorder;
 td_leaf *td_leaf_new(td_context *context, const td_tensor *t, uint64_t variable); // one reference
 int td_leaf_root(td_context *context, td_tensor *t);    // gives t a leaf as its origin, unless it has an origin
 int td_leaf_refuse(td_context *context, const char *who, const td_tensor *t); // TD_ERROR_DTYPE: t is no floating tensor
-int td_leaf_set_grad(td_context *context, td_leaf *leaf, td_tensor *grad);        // takes over the reference; NULL clears
+// takes over the reference; NULL clears
+int td_leaf_set_grad(td_context *context, td_leaf *leaf, td_tensor *grad);
 int td_list_reserve(td_context *context, td_list *list);        // room for one more
 void td_list_add(td_list *list, td_record *record);             // takes over one reference
 void td_record_give_up(td_record *record);                      // one keeper less
@@ -141,7 +142,8 @@ typedef struct td_pass {
 } td_pass;
 
 int td_pass_open(td_pass *pass, td_context *context, const td_list *leaves, const td_list *records);
-bool td_pass_find(const td_pass *pass, const td_tensor *t, int64_t *index); // index of t's record, when it is in the pass
+// index of t's record, when it is in the pass
+bool td_pass_find(const td_pass *pass, const td_tensor *t, int64_t *index);
 void td_pass_want(td_pass *pass, int64_t index);   // its cotangents are to be computed and kept
 void td_pass_mark(td_pass *pass);                  // finds what leads to wanted ones; after the last want
 void td_pass_target(td_pass *pass, int64_t index); // what it depends on is to be run
@@ -150,8 +152,10 @@ uint32_t td_pass_slot(const td_pass *pass, int64_t index, int output);
 int td_pass_seed(td_pass *pass, uint32_t slot, td_tensor *cotangent);
 int td_pass_run(td_pass *pass);
 void td_pass_close(td_pass *pass);
-td_tensor *td_rule_output(td_rule *rule, td_record *record, int output); // a saved output, or NULL; owned by the rule's scope
-int td_record_refuse(td_context *context, const char *who, const td_record *record); // error: it can't be differentiated
+// a saved output, or NULL; owned by the rule's scope
+td_tensor *td_rule_output(td_rule *rule, td_record *record, int output);
+// error: it can't be differentiated
+int td_record_refuse(td_context *context, const char *who, const td_record *record);
 
 // ---- shared by gradient() and backward() ----
 td_tensor *td_seed_make(td_context *context, td_scope *scope, const char *who, int index, int count, td_tensor *target,
@@ -159,6 +163,7 @@ td_tensor *td_seed_make(td_context *context, td_scope *scope, const char *who, i
 int td_records_collect(td_context *context, td_tensor *const *targets, int count, td_list *leaves, td_list *records);
 void td_records_free(td_list *leaves, td_list *records);
 td_tensor *td_result_own(td_context *context, td_tensor *t); // takes over t; a tensor that nothing else holds
-void td_seed_warn(td_context *context, const char *who, td_tensor *const *targets, td_tensor *const *cotangents, int count);
+void td_seed_warn(td_context *context, const char *who, td_tensor *const *targets, td_tensor *const *cotangents,
+                  int count);
 void td_tape_warn(td_context *context, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #endif

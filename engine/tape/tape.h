@@ -60,8 +60,8 @@ td_apart td_apart_enter(td_context *context, uint64_t seed);
 void td_apart_leave(td_context *context, const td_apart *outer);
 
 // Around code that runs in the middle of another one's: no tape that is open now records any of it, whatever scope of
-// no_grad it stands in; tapes that it opens itself record as ever. Its random numbers go on from the state that it finds,
-// and that state is put back, unless it was set meanwhile (td_context_set_random). Calls nest.
+// no_grad it stands in; tapes that it opens itself record as ever. Its random numbers go on from the state that it
+// finds, and that state is put back, unless it was set meanwhile (td_context_set_random). Calls nest.
 typedef struct td_aside {
   uint64_t seed, counter, streams, random_sets;
   uint64_t hidden;
@@ -85,7 +85,8 @@ int td_tape_watch(td_context *context, td_tape *tape, td_tensor *t); // t gets a
 int td_tape_watch_variable(td_context *context, td_tape *tape, td_variable *v);
 // The ids of the Variables watched, in order; returns how many. ids NULL: there are at most so many.
 int td_tape_watched(td_tape *tape, uint64_t *ids, int capacity);
-int64_t td_tape_length(const td_tape *tape);              // op records, leaves not counted; they stay listed after gradient()
+// op records, leaves not counted; they stay listed after gradient()
+int64_t td_tape_length(const td_tape *tape);
 const td_record *td_tape_record_at(const td_tape *tape, int64_t index);
 int64_t td_tape_leaf_count(const td_tape *tape);
 const td_record *td_tape_leaf_at(const td_tape *tape, int64_t index); // in order of time
@@ -104,19 +105,20 @@ int td_tape_gradient(td_context *context, td_tape *tape, td_tensor *const *targe
                      td_tensor *const *output_gradients, const td_source *sources, int source_count,
                      bool unconnected_zero, td_tensor **out);
 
-// Forward mode: tangents of the targets for tangents of the sources (NULL: zero), which are watched tensors or Variables.
-// out: new references, NULL where a target does not depend on the sources. The tape keeps its records: calling this again
-// with other tangents is the linearised function. Error TD_ERROR_SHAPE: a tangent has not its source's shape or dtype.
+// Forward mode: tangents of the targets for tangents of the sources (NULL: zero), which are watched tensors or
+// Variables. out: new references, NULL where a target does not depend on the sources. The tape keeps its records:
+// calling this again with other tangents is the linearised function. Error TD_ERROR_SHAPE: a tangent has not its
+// source's shape or dtype.
 int td_tape_jvp(td_context *context, td_tape *tape, const td_source *sources, td_tensor *const *tangents,
                 int source_count, td_tensor *const *targets, int target_count, td_tensor **out);
 
 // Derivatives of every element of the target in every element of each source: [target's shape, source's shape]. With
-// per_example axis 0 of target and sources counts examples that don't depend on each other, and the result is [examples,
-// target's other axes, source's other axes]. out as td_tape_gradient's; so are errors, and a tape for one use is used up.
-// progress (or NULL) hears of each pass that is done, and of how many there will be.
+// per_example axis 0 of target and sources counts examples that don't depend on each other, and the result is
+// [examples, target's other axes, source's other axes]. out as td_tape_gradient's; so are errors, and a tape for one
+// use is used up. progress (or NULL) hears of each pass that is done, and of how many there will be.
 int td_tape_jacobian(td_context *context, td_tape *tape, td_tensor *target, const td_source *sources, int source_count,
-                     bool per_example, bool unconnected_zero, void (*progress)(void *owner, int64_t done, int64_t total),
-                     void *owner, td_tensor **out);
+                     bool per_example, bool unconnected_zero,
+                     void (*progress)(void *owner, int64_t done, int64_t total), void *owner, td_tensor **out);
 
 typedef struct td_custom { // a derivative of the caller's
   // Cotangents of all values to those of the inputs: din gets new references, or NULL for zero. They may be of a shape
@@ -129,7 +131,8 @@ typedef struct td_custom { // a derivative of the caller's
 // The same values (new references), which depend on in by custom alone. Takes custom's owner over, also on failure.
 int td_tape_custom(td_context *context, const td_custom *custom, td_tensor *const *in, int in_count,
                    td_tensor *const *values, int value_count, td_tensor **out);
-const char *td_custom_name(const td_op *op, td_tensor *const *in); // of a call that td_tape_custom made; NULL: another op
+// of a call that td_tape_custom made; NULL: another op
+const char *td_custom_name(const td_op *op, td_tensor *const *in);
 
 // checkpoint(f): between begin and end ops are recorded, but keep nothing for backward; a pass calls run, which must do
 // the same ops again. begin takes rerun's owner over, also on failure; region is borrowed until end.
@@ -148,8 +151,8 @@ void td_region_kept(const td_region *region, td_each_tensor *each, void *argumen
 // td_tensor_require_grad). Works on records of any tape or of the no-tape mode that requires_grad turns on.
 // retain_graph and create_graph false: records are given up.
 int td_backward(td_context *context, td_tensor *target, td_tensor *cotangent, bool retain_graph, bool create_graph);
-// The same records as backward(), of any tape or of none, but gradients in the sources as td_tape_gradient gives them; no
-// grad changes. A target that was not recorded is an error.
+// The same records as backward(), of any tape or of none, but gradients in the sources as td_tape_gradient gives them;
+// no grad changes. A target that was not recorded is an error.
 int td_recorded_gradient(td_context *context, td_tensor *const *targets, int target_count,
                          td_tensor *const *output_gradients, const td_source *sources, int source_count,
                          bool retain_graph, bool create_graph, td_tensor **out);
@@ -159,9 +162,9 @@ td_tensor *td_tensor_grad(const td_tensor *t);            // borrowed; NULL: non
 int td_tensor_set_grad(td_context *context, td_tensor *t, td_tensor *grad); // grad NULL clears
 bool td_tensor_is_leaf(const td_tensor *t);
 
-// Backward passes node by node: called when a rule has run, before what it gave is added up. din[i] is what goes to input
-// i (NULL: nothing), of a shape that broadcasts from it; the observer may put another tensor there that scope owns. An
-// error ends the pass. What the observer computes is not observed.
+// Backward passes node by node: called when a rule has run, before what it gave is added up. din[i] is what goes to
+// input i (NULL: nothing), of a shape that broadcasts from it; the observer may put another tensor there that scope
+// owns. An error ends the pass. What the observer computes is not observed.
 typedef struct td_pass_step {
   const td_record *record;
   td_tensor *const *cotangent;   // of the record's out_count outputs; NULL: not used
@@ -169,18 +172,29 @@ typedef struct td_pass_step {
   const bool *needs;             // whether input i leads on to a source
   td_scope *scope;
 } td_pass_step;
-typedef struct td_observer { int (*step)(void *owner, td_context *context, const td_pass_step *step); void *owner; } td_observer;
+typedef struct td_observer {
+  int (*step)(void *owner, td_context *context, const td_pass_step *step);
+  void *owner;
+} td_observer;
 int td_tape_observe(td_context *context, const td_observer *observer); // borrowed; NULL: no longer
 
-void td_gathering_set(td_context *context, bool on);       // on: backward() adds to old grads without a warning until the matching off; nests
+// on: backward() adds to old grads without a warning until the matching off; nests
+void td_gathering_set(td_context *context, bool on);
 void td_no_grad_enter(td_context *context);               // nothing records until the matching leave; nests
 void td_no_grad_leave(td_context *context);
 bool td_recording(const td_context *context);             // some tape records now
 td_tensor *td_stop_gradient(td_context *context, td_tensor *t); // same value, no origin; noted for why
 
 // Events that cut a chain, noted so that td_tape_why can name the line.
-enum td_cut { TD_CUT_NUMBER /* item(), float() */, TD_CUT_STOP, TD_CUT_PAUSED, TD_CUT_ASSIGN, TD_CUT_INTEGER, TD_CUT_DETACH,
-              TD_CUT_OVERWRITTEN /* x[i] = v: t is the value that the name held before */ };
+enum td_cut {
+  TD_CUT_NUMBER /* item(), float() */,
+  TD_CUT_STOP,
+  TD_CUT_PAUSED,
+  TD_CUT_ASSIGN,
+  TD_CUT_INTEGER,
+  TD_CUT_DETACH,
+  TD_CUT_OVERWRITTEN /* x[i] = v: t is the value that the name held before */
+};
 void td_tape_note_cut(td_context *context, enum td_cut cut, td_tensor *t, td_variable *v);
 
 // Why the last gradient of this tape in source is None (or what it is): one sentence with the line, and the remedy.

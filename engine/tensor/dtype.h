@@ -6,8 +6,8 @@
 
 // X(NAME, text, C type, bytes, category): category 0 bool, 1 integer, 2 floating
 #define TD_DTYPES(X)                                                                                                   \
-  X(BOOL, "bool", uint8_t, 1, 0) X(UINT8, "uint8", uint8_t, 1, 1) X(INT32, "int32", int32_t, 4, 1)                      \
-  X(INT64, "int64", int64_t, 8, 1) X(FLOAT16, "float16", uint16_t, 2, 2) X(BFLOAT16, "bfloat16", uint16_t, 2, 2)        \
+  X(BOOL, "bool", uint8_t, 1, 0) X(UINT8, "uint8", uint8_t, 1, 1) X(INT32, "int32", int32_t, 4, 1)                     \
+  X(INT64, "int64", int64_t, 8, 1) X(FLOAT16, "float16", uint16_t, 2, 2) X(BFLOAT16, "bfloat16", uint16_t, 2, 2)       \
   X(FLOAT32, "float32", float, 4, 2) X(FLOAT64, "float64", double, 8, 2)
 
 enum td_dtype {

@@ -1,4 +1,5 @@
-// A walk over the Variables alive in the process, in no order that means anything. visit must neither make nor drop one.
+// A walk over the Variables alive in the process, in no order that means anything. visit must neither make nor drop
+// one.
 #ifndef TD_TENSOR_LIVING_H
 #define TD_TENSOR_LIVING_H
 #include "engine/tensor/variable.h"

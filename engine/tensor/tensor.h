@@ -50,24 +50,29 @@ typedef struct td_meta { // a tensor without its elements
 } td_meta;
 
 // All of these return a new reference owned by the caller, or NULL with the context's error set.
-td_tensor *td_tensor_new(td_context *context, uint8_t dtype, int rank, const int64_t *shape); // uninitialised, contiguous
+// uninitialised, contiguous
+td_tensor *td_tensor_new(td_context *context, uint8_t dtype, int rank, const int64_t *shape);
 td_tensor *td_tensor_zeros(td_context *context, uint8_t dtype, int rank, const int64_t *shape);
 td_tensor *td_tensor_view(td_context *context, td_tensor *base, int rank, const int64_t *shape, const int64_t *strides,
                           int64_t offset);                        // offset in elements from base->data; shares storage
 td_tensor *td_tensor_alias(td_context *context, td_tensor *base); // same view, no origin
-td_tensor *td_tensor_contiguous(td_context *context, td_tensor *base); // base itself when it is contiguous already; no origin is added
-td_tensor *td_tensor_from_int(td_context *context, int64_t value, uint8_t dtype);      // 0-d; wraps or rounds into dtype
+// base itself when it is contiguous already; no origin is added
+td_tensor *td_tensor_contiguous(td_context *context, td_tensor *base);
+// 0-d; wraps or rounds into dtype
+td_tensor *td_tensor_from_int(td_context *context, int64_t value, uint8_t dtype);
 td_tensor *td_tensor_from_float(td_context *context, double value, uint8_t dtype);     // 0-d
 td_tensor *td_tensor_wrap(td_context *context, uint8_t dtype, int rank, const int64_t *shape, td_storage *storage,
-                          char *data); // contiguous view of foreign storage; takes over one reference on storage, also on failure
-// Copies the sizes or strides of rank axes between arrays of TD_RANK_MAX. What is behind rank is not to be read: four go
-// at once, since that takes less than a loop, and few tensors have more.
+                          // contiguous view of foreign storage; takes over one reference on storage, also on failure
+                          char *data);
+// Copies the sizes or strides of rank axes between arrays of TD_RANK_MAX. What is behind rank is not to be read: four
+// go at once, since that takes less than a loop, and few tensors have more.
 static inline void td_axes_copy(int64_t *to, const int64_t *from, int rank) {
   enum { AT_ONCE = 4 };
   memcpy(to, from, AT_ONCE * sizeof *to);
   if (rank > AT_ONCE) memcpy(to + AT_ONCE, from + AT_ONCE, (TD_RANK_MAX - AT_ONCE) * sizeof *to);
 }
-// Copies strided elements of bytes each (1, 2, 4 or 8) into out, which is contiguous and apart from data. pool may be NULL.
+// Copies strided elements of bytes each (1, 2, 4 or 8) into out, which is contiguous and apart from data. pool may be
+// NULL.
 void td_elements_copy(td_pool *pool, char *out, const char *data, int bytes, int rank, const int64_t *shape,
                       const int64_t *strides);
 
@@ -92,7 +97,8 @@ static inline void td_origin_unref(td_origin *o) {
 void td_storage_unref(td_storage *s);
 
 bool td_tensor_is_contiguous(const td_tensor *t);
-bool td_tensor_is_sole(const td_tensor *t);      // one reference on the tensor and on its storage, no origin, not batched: may be reused
+// one reference on the tensor and on its storage, no origin, not batched: may be reused
+bool td_tensor_is_sole(const td_tensor *t);
 td_meta td_tensor_meta(const td_tensor *t);
 double td_tensor_get_float(const td_tensor *t, int64_t index); // element by row-major index, as a double; batched: NaN
 int64_t td_tensor_get_int(const td_tensor *t, int64_t index);  // element by row-major index; floats are truncated
@@ -101,10 +107,12 @@ int64_t td_tensor_offset(const td_tensor *t, int64_t index);   // offset in elem
 int64_t td_shape_size(int rank, const int64_t *shape);         // product; -1 when it overflows int64 bytes
 bool td_shape_equal(int rank_a, const int64_t *a, int rank_b, const int64_t *b);
 // NumPy's broadcasting of two shapes; false: they don't fit (axis is the clashing axis of the result).
-bool td_shape_broadcast(int rank_a, const int64_t *a, int rank_b, const int64_t *b, int *rank, int64_t *shape, int *axis);
+bool td_shape_broadcast(int rank_a, const int64_t *a, int rank_b, const int64_t *b, int *rank, int64_t *shape,
+                        int *axis);
 void td_shape_print(td_text *text, int rank, const int64_t *shape);      // "[2, 3]"
 void td_meta_print(td_text *text, uint8_t dtype, int rank, const int64_t *shape); // "float32[2, 3]"
-void td_error_operand(td_context *context, const char *name, int argument, const td_meta *meta); // adds a row to the error
+// adds a row to the error
+void td_error_operand(td_context *context, const char *name, int argument, const td_meta *meta);
 
 // NumPy's array text: aligned columns, 4 to 8 digits, summarised with ... above threshold elements (NumPy: 1000).
 // lead is the text already on the first line ("tensor("): later lines are indented by its width.

@@ -1,5 +1,6 @@
-// Step boundaries: where a loop over progress(...) takes its next item, and where fit, evaluate and predict take their next
-// batch. Weights, optimizers and datasets stand between two steps there, so a run can stop and other code can run aside.
+// Step boundaries: where a loop over progress(...) takes its next item, and where fit, evaluate and predict take their
+// next batch. Weights, optimizers and datasets stand between two steps there, so a run can stop and other code can run
+// aside.
 #ifndef TD_LANGUAGE_BOUNDARY_H
 #define TD_LANGUAGE_BOUNDARY_H
 #include "engine/tape/tape.h"
@@ -10,8 +11,8 @@ typedef struct td_boundary { // of a loop
   int64_t done, total;       // steps; total -1: unknown
 } td_boundary;
 
-// Tells td_interpreter.boundary, unless code runs that can't be stopped between two steps: a worker's, inside of vmap or
-// of a backward pass. false: an exception is in flight.
+// Tells td_interpreter.boundary, unless code runs that can't be stopped between two steps: a worker's, inside of vmap
+// or of a backward pass. false: an exception is in flight.
 bool td_boundary_reach_slow(td_interpreter *, const td_boundary *boundary);
 static inline bool td_boundary_reach(td_interpreter *I, const char *label, int64_t done, int64_t total) {
   return !I->boundary || td_boundary_reach_slow(I, &(td_boundary){label, done, total});

@@ -39,7 +39,8 @@ struct td_core {
   td_module **modules;      // builtin ones (math, time), found by import
   int32_t module_count, module_capacity;
   td_module **decks;        // one for each deck of the library; NULL: not loaded; counted
-  int loading;              // decks that run now: other threads must not find them half done, so the turn stays (turn.h)
+  // decks that run now: other threads must not find them half done, so the turn stays (turn.h)
+  int loading;
   int log_level;            // of the module logging's root
   bool log_fixed;           // by the command line
   td_dict *loggers;         // by name

@@ -29,11 +29,12 @@ void td_diagnose_syntax(const td_script *script, const td_diagnostic *diagnostic
 void td_report_name_operands(td_interpreter *, td_report *report);
 // Notes the source texts of the two operands of a comparison, for the report of the exception in flight.
 void td_report_name_compared(td_interpreter *, const td_node *compare);
-// Notes where exception arose: span of node (NULL: the frame's running call), call path of the frames. What arose within
-// the library is shown at the user's call. Makes the report
+// Notes where exception arose: span of node (NULL: the frame's running call), call path of the frames. What arose
+// within the library is shown at the user's call. Makes the report
 // (td_memory_free frees it); does nothing when the place is known already.
 void td_report_fill(td_interpreter *, td_exception *exception, const td_node *node);
-// What another language's word is called here ("null": "None"), else the nearest of the candidates to word (edit distance,
-// case, underscores); NULL: none is near enough. Candidates are a list of str; the result lives as long as they do.
+// What another language's word is called here ("null": "None"), else the nearest of the candidates to word (edit
+// distance, case, underscores); NULL: none is near enough. Candidates are a list of str; the result lives as long as
+// they do.
 const char *td_suggest(const char *word, td_list *candidates);
 #endif

@@ -23,7 +23,8 @@ typedef struct td_column {
 } td_column;
 
 bool td_delimiter_argument(td_interpreter *, td_value v, const char *who, char *delimiter);
-bool td_column_dtype(td_interpreter *, td_value v, const char *who, int *dtype); // a dtype, str or None; false: TypeError
+// a dtype, str or None; false: TypeError
+bool td_column_dtype(td_interpreter *, td_value v, const char *who, int *dtype);
 int td_column_kind_dtype(enum td_csv_kind kind); // the dtype, or TD_COLUMN_TEXTS, that a column gets by itself
 td_value td_column_cell(td_interpreter *, const td_csv *, int64_t row, int64_t column); // a str
 // The column from row first on: a tensor, or a list of strs. Its dtype must be known.

@@ -19,7 +19,8 @@ const char *td_habit(enum td_habit place, const char *word); // the remedy; NULL
 bool td_habit_is_module(const char *name); // "np", "torch"
 // module: the NAME that is not defined, in np.random.normal(...); names: those that are.
 void td_habit_module_hint(td_interpreter *, const td_node *module, td_list *names);
-// Raises what a call raises for a keyword that is none of names, a list of str; the hint is the nearest one or the habit.
+// Raises what a call raises for a keyword that is none of names, a list of str; the hint is the nearest one or the
+// habit.
 td_value td_refuse_keyword(td_interpreter *, const char *callee, const td_str *keyword, td_list *names);
 bool td_habit_attribute_hint(td_interpreter *, td_value tensor, td_str *name); // false: nothing is known
 #endif

@@ -1,5 +1,5 @@
-// The evaluator's state: one interpreter runs code on one thread and owns the session's values. Faces talk to it through
-// commands and events only (event.h).
+// The evaluator's state: one interpreter runs code on one thread and owns the session's values. Faces talk to it
+// through commands and events only (event.h).
 #ifndef TD_LANGUAGE_INTERPRETER_H
 #define TD_LANGUAGE_INTERPRETER_H
 #include "engine/base/context.h"
@@ -16,12 +16,14 @@ typedef struct td_frame {
   td_value *slots;
   const td_node *call;      // node in this frame that is calling right now: for the call path
   td_value returned;        // set by RETURN
-  td_cell *owner;           // class body: cell that will hold the class, for super(); borrowed. Functions: function->owner
+  // class body: cell that will hold the class, for super(); borrowed. Functions: function->owner
+  td_cell *owner;
 } td_frame;
 
 struct td_boundary;
 typedef bool td_at_boundary(td_interpreter *, const struct td_boundary *boundary); // false: exception
-typedef td_value td_command(td_interpreter *, char kind, const char *line); // kind '%', '!' or '?'; None, or a value to show; NIL: exception
+// kind '%', '!' or '?'; None, or a value to show; NIL: exception
+typedef td_value td_command(td_interpreter *, char kind, const char *line);
 
 struct td_interpreter {
   td_context *context;      // of the thread that runs now (turn.h)
@@ -48,11 +50,14 @@ struct td_interpreter {
   int32_t progress_level;   // progress bars open now
   int32_t cell;             // number of the running cell
   td_dict *results;         // _1, _2 ...
-  void (*on_call)(td_interpreter *, const td_prototype *callee); // a debugger, told of every call of a function while depth_limit is 0
-  char *(*read_line)(td_interpreter *, const char *prompt); // a line from whoever sits there, owned by the caller; NULL: end of input, or exception. NULL itself: nobody
+  // a debugger, told of every call of a function while depth_limit is 0
+  void (*on_call)(td_interpreter *, const td_prototype *callee);
+  // a line from whoever sits there, owned by the caller; NULL: end of input, or exception. NULL itself: nobody
+  char *(*read_line)(td_interpreter *, const char *prompt);
   td_at_boundary *boundary; // what happens at step boundaries (boundary.h); NULL: nothing
   td_command *command;      // runs COMMAND lines; set by the notebook; NULL: they are errors
-  const struct td_library_deck *library; // the standard library's decks, ends with name NULL; set by who made the interpreter; NULL: none
+  // the standard library's decks, ends with name NULL; set by who made the interpreter; NULL: none
+  const struct td_library_deck *library;
   const td_builtin *builtin; // the builtin function that was called last: its data, for natives shared by many rows
   struct td_turn *turn;     // whose turn it is among several threads; NULL: there is one only
   struct td_core *core;     // caches and tables of the core's own files (core.h)
@@ -63,33 +68,39 @@ void td_interpreter_free(td_interpreter *interpreter);
 
 typedef struct td_run_options {
   const char *name, *folder; // of the script
-  bool echo_all;             // every top-level expression value is an event (prompt, -e, pipes); else the last one of a cell only
+  // every top-level expression value is an event (prompt, -e, pipes); else the last one of a cell only
+  bool echo_all;
   bool echo_last;            // the last expression statement's value
   int32_t cell;
   int32_t line;              // lines of the file before this text: added to line numbers
   bool at_step;              // of a session: it may run at a step boundary of the cell that runs (session.h)
 } td_run_options;
 typedef enum td_run_result { TD_RUN_DONE, TD_RUN_FAILED, TD_RUN_INTERRUPTED, TD_RUN_EXIT } td_run_result;
-// Parses, resolves and runs a text in module. Its events begin with CELL_STARTED and end with CELL_FINISHED (total: exit()'s code).
-td_run_result td_run(td_interpreter *, td_module *module, const char *text, size_t length, const td_run_options *options);
+// Parses, resolves and runs a text in module. Its events begin with CELL_STARTED and end with CELL_FINISHED (total:
+// exit()'s code).
+td_run_result td_run(td_interpreter *, td_module *module, const char *text, size_t length,
+                     const td_run_options *options);
 td_parse_result td_check_complete(td_interpreter *, const char *text, size_t length); // for prompts: runs nothing
 int td_exit_code(const td_interpreter *);          // after TD_RUN_EXIT
 
 // Raising. All return NIL so that "return td_raise(...)" works.
 #define TD_BUILTIN_CLASSES(X)                                                                                          \
-  X(OBJECT, "object", OBJECT) X(BASE_EXCEPTION, "BaseException", OBJECT) X(EXCEPTION, "Exception", BASE_EXCEPTION)      \
-  X(SYSTEM_EXIT, "SystemExit", BASE_EXCEPTION) X(KEYBOARD_INTERRUPT, "KeyboardInterrupt", BASE_EXCEPTION)               \
-  X(ARITHMETIC_ERROR, "ArithmeticError", EXCEPTION) X(ZERO_DIVISION_ERROR, "ZeroDivisionError", ARITHMETIC_ERROR)       \
-  X(OVERFLOW_ERROR, "OverflowError", ARITHMETIC_ERROR) X(ASSERTION_ERROR, "AssertionError", EXCEPTION)                  \
-  X(ATTRIBUTE_ERROR, "AttributeError", EXCEPTION) X(IMPORT_ERROR, "ImportError", EXCEPTION)                             \
-  X(MODULE_NOT_FOUND_ERROR, "ModuleNotFoundError", IMPORT_ERROR) X(LOOKUP_ERROR, "LookupError", EXCEPTION)              \
-  X(INDEX_ERROR, "IndexError", LOOKUP_ERROR) X(KEY_ERROR, "KeyError", LOOKUP_ERROR) X(MEMORY_ERROR, "MemoryError", EXCEPTION) \
-  X(NAME_ERROR, "NameError", EXCEPTION) X(UNBOUND_LOCAL_ERROR, "UnboundLocalError", NAME_ERROR)                         \
-  X(OS_ERROR, "OSError", EXCEPTION) X(FILE_NOT_FOUND_ERROR, "FileNotFoundError", OS_ERROR)                              \
-  X(RUNTIME_ERROR, "RuntimeError", EXCEPTION) X(NOT_IMPLEMENTED_ERROR, "NotImplementedError", RUNTIME_ERROR)            \
-  X(RECURSION_ERROR, "RecursionError", RUNTIME_ERROR) X(GRADIENT_ERROR, "GradientError", RUNTIME_ERROR)                 \
-  X(STOP_ITERATION, "StopIteration", EXCEPTION) X(EOF_ERROR, "EOFError", EXCEPTION) X(SYNTAX_ERROR, "SyntaxError", EXCEPTION)                               \
-  X(SYSTEM_ERROR, "SystemError", EXCEPTION) X(TYPE_ERROR, "TypeError", EXCEPTION) X(VALUE_ERROR, "ValueError", EXCEPTION) \
+  X(OBJECT, "object", OBJECT) X(BASE_EXCEPTION, "BaseException", OBJECT) X(EXCEPTION, "Exception", BASE_EXCEPTION)     \
+  X(SYSTEM_EXIT, "SystemExit", BASE_EXCEPTION) X(KEYBOARD_INTERRUPT, "KeyboardInterrupt", BASE_EXCEPTION)              \
+  X(ARITHMETIC_ERROR, "ArithmeticError", EXCEPTION) X(ZERO_DIVISION_ERROR, "ZeroDivisionError", ARITHMETIC_ERROR)      \
+  X(OVERFLOW_ERROR, "OverflowError", ARITHMETIC_ERROR) X(ASSERTION_ERROR, "AssertionError", EXCEPTION)                 \
+  X(ATTRIBUTE_ERROR, "AttributeError", EXCEPTION) X(IMPORT_ERROR, "ImportError", EXCEPTION)                            \
+  X(MODULE_NOT_FOUND_ERROR, "ModuleNotFoundError", IMPORT_ERROR) X(LOOKUP_ERROR, "LookupError", EXCEPTION)             \
+  X(INDEX_ERROR, "IndexError", LOOKUP_ERROR) X(KEY_ERROR, "KeyError", LOOKUP_ERROR)                                    \
+  X(MEMORY_ERROR, "MemoryError", EXCEPTION)                                                                            \
+  X(NAME_ERROR, "NameError", EXCEPTION) X(UNBOUND_LOCAL_ERROR, "UnboundLocalError", NAME_ERROR)                        \
+  X(OS_ERROR, "OSError", EXCEPTION) X(FILE_NOT_FOUND_ERROR, "FileNotFoundError", OS_ERROR)                             \
+  X(RUNTIME_ERROR, "RuntimeError", EXCEPTION) X(NOT_IMPLEMENTED_ERROR, "NotImplementedError", RUNTIME_ERROR)           \
+  X(RECURSION_ERROR, "RecursionError", RUNTIME_ERROR) X(GRADIENT_ERROR, "GradientError", RUNTIME_ERROR)                \
+  X(STOP_ITERATION, "StopIteration", EXCEPTION) X(EOF_ERROR, "EOFError", EXCEPTION)                                    \
+  X(SYNTAX_ERROR, "SyntaxError", EXCEPTION)                                                                            \
+  X(SYSTEM_ERROR, "SystemError", EXCEPTION) X(TYPE_ERROR, "TypeError", EXCEPTION)                                      \
+  X(VALUE_ERROR, "ValueError", EXCEPTION)                                                                              \
   X(WARNING, "Warning", EXCEPTION) X(USER_WARNING, "UserWarning", WARNING)
 enum td_builtin_class {
 #define X(NAME, text, base) TD_CLASS_##NAME,
@@ -97,28 +108,36 @@ enum td_builtin_class {
 #undef X
   TD_CLASS_COUNT
 };
-td_value td_raise(td_interpreter *, enum td_builtin_class class, const char *format, ...) __attribute__((format(printf, 3, 4)));
-td_value td_raise_at(td_interpreter *, const td_node *node, enum td_builtin_class class, const char *format, ...) __attribute__((format(printf, 4, 5)));
-void td_raise_hint(td_interpreter *, const char *format, ...) __attribute__((format(printf, 2, 3))); // adds the remedy to the exception in flight
+td_value td_raise(td_interpreter *, enum td_builtin_class class, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+td_value td_raise_at(td_interpreter *, const td_node *node, enum td_builtin_class class, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+// adds the remedy to the exception in flight
+void td_raise_hint(td_interpreter *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Puts words in front of the message in flight.
 void td_raise_within(td_interpreter *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void td_raise_evidence(td_interpreter *, td_value evidence);      // what the diagnosis of the exception in flight will look at; borrows
+// what the diagnosis of the exception in flight will look at; borrows
+void td_raise_evidence(td_interpreter *, td_value evidence);
 td_value td_raise_value(td_interpreter *, td_value exception);    // an instance or a class; borrows
-td_value td_raise_engine(td_interpreter *);                       // turns context->error into an exception (operands, hint kept) and clears it
+// turns context->error into an exception (operands, hint kept) and clears it
+td_value td_raise_engine(td_interpreter *);
 td_value td_raise_memory(td_interpreter *);                       // needs no memory itself
 void td_clear_raised(td_interpreter *);
-bool td_raised_is(td_interpreter *, enum td_builtin_class class);  // an exception of the class, or of one under it, is in flight
+// an exception of the class, or of one under it, is in flight
+bool td_raised_is(td_interpreter *, enum td_builtin_class class);
 // Called at statements, back edges and by long builtins: true: KeyboardInterrupt was raised. May let other threads run.
 bool td_interrupted_slow(td_interpreter *);
 static inline bool td_interrupted(td_interpreter *I) {
-  return __builtin_expect(atomic_load_explicit(&I->context->asked, memory_order_relaxed) != 0, 0) && td_interrupted_slow(I);
+  return __builtin_expect(atomic_load_explicit(&I->context->asked, memory_order_relaxed) != 0, 0) &&
+         td_interrupted_slow(I);
 }
 
 // Output of the running code: buffered, an OUTPUT event at newline batches and where a statement of the top level ends.
 void td_output(td_interpreter *, int stream, const char *bytes, size_t length); // stream 1 stdout, 2 stderr
 void td_output_flush(td_interpreter *);
 void td_warn(td_interpreter *, const char *message);               // a WARNING event with the place that runs now
-td_place td_own_place(const td_interpreter *);                     // of the user's code that runs: no line of the library
+// of the user's code that runs: no line of the library
+td_place td_own_place(const td_interpreter *);
 
 // Guards against deep recursion: call in natives that recurse. true: RecursionError was raised.
 bool td_recursion_slow(td_interpreter *I);
@@ -127,22 +146,31 @@ static inline bool td_recursion(td_interpreter *I) {
 }
 
 // Calls (call.c). Frames for functions, classes and generators.
-td_value td_function_new(td_interpreter *, td_prototype *prototype, td_module *module); // captures from the current frame; evaluates nothing
-bool td_bind(td_interpreter *, const char *callee, const td_signature *signature, const td_arguments *arguments, td_value *slots); // slots get new references
-td_signature *td_signature_parse(td_interpreter *, const char *text); // "(x, axis=None, *, keepdims=False)"; owned by the interpreter
+// captures from the current frame; evaluates nothing
+td_value td_function_new(td_interpreter *, td_prototype *prototype, td_module *module);
+// slots get new references
+bool td_bind(td_interpreter *, const char *callee, const td_signature *signature, const td_arguments *arguments,
+             td_value *slots);
+// "(x, axis=None, *, keepdims=False)"; owned by the interpreter
+td_signature *td_signature_parse(td_interpreter *, const char *text);
 td_value td_builtin_new(td_interpreter *, const td_method *row, td_value self, const void *data); // borrows self
 
-// Builtin names (builtin.c): the value of a name that no module defines; NIL without exception: none. Looks at functions, classes,
-// ops of the engine and, last, the library decks (loading the deck that defines the name). New reference.
+// Builtin names (builtin.c): the value of a name that no module defines; NIL without exception: none. Looks at
+// functions, classes, ops of the engine and, last, the library decks (loading the deck that defines the name). New
+// reference.
 td_value td_builtin_find(td_interpreter *, td_str *name);
-void td_builtin_names(td_interpreter *, td_list *names);          // all of them, for completion and suggestions; loads nothing
+// all of them, for completion and suggestions; loads nothing
+void td_builtin_names(td_interpreter *, td_list *names);
 bool td_builtin_define(td_interpreter *, const char *name, td_value value);     // takes over value
 bool td_builtin_define_rows(td_interpreter *, const td_method *rows);           // each row a builtin function
-bool td_builtins_register(td_interpreter *);                       // types, functions, math and time (builtin_*.c, module_*.c); once, by td_interpreter_new
+// types, functions, math and time (builtin_*.c, module_*.c); once, by td_interpreter_new
+bool td_builtins_register(td_interpreter *);
 td_value td_module_load(td_interpreter *, const char *name, const td_node *node); // import
 td_module *td_module_new(td_interpreter *, const char *name);      // an empty one; new reference
-// A module of C functions that "import name" finds; its other values are set by td_module_set. Borrowed: the interpreter keeps it.
+// A module of C functions that "import name" finds; its other values are set by td_module_set. Borrowed: the
+// interpreter keeps it.
 td_module *td_module_define(td_interpreter *, const char *name, const td_method *rows);
-td_module *td_module_builtin(td_interpreter *, const char *name); // a module that needs no import; made when first asked for
+// a module that needs no import; made when first asked for
+td_module *td_module_builtin(td_interpreter *, const char *name);
 bool td_module_set(td_interpreter *, td_module *, const char *name, td_value value); // takes over value
 #endif

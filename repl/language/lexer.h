@@ -1,5 +1,5 @@
-// Text to tokens. The array always ends in END, ERROR or INCOMPLETE; the parser reports the latter two when it gets there,
-// so that an error standing earlier in the text is told first.
+// Text to tokens. The array always ends in END, ERROR or INCOMPLETE; the parser reports the latter two when it gets
+// there, so that an error standing earlier in the text is told first.
 #ifndef TD_LANGUAGE_LEXER_H
 #define TD_LANGUAGE_LEXER_H
 #include "repl/language/token.h"
@@ -27,9 +27,11 @@ typedef struct td_lexer {
   bool tabs;                // a line of this text is indented by tabs (for the message on mixing)
   int32_t line_first;       // index of the line's first token
   int32_t bracket_count, indent_count, fstring_count;
-  struct { int32_t token; char open; bool field, spec; } brackets[TD_NESTING_MAX]; // field: { of an f-string; spec: after its :
+  // field: { of an f-string; spec: after its :
+  struct { int32_t token; char open; bool field, spec; } brackets[TD_NESTING_MAX];
   struct { uint32_t column, spaces; } indents[TD_NESTING_MAX + 1]; // spaces: with tabs counted as one
-  struct { uint32_t begin; int32_t level; char quote; bool triple, raw; } fstrings[TD_NESTING_MAX]; // level: brackets around it
+  // level: brackets around it
+  struct { uint32_t begin; int32_t level; char quote; bool triple, raw; } fstrings[TD_NESTING_MAX];
   uint64_t words[TD_TOKEN_COUNT - TD_TOKEN_FALSE]; // spelling of each keyword in one number
   uint8_t keywords[TD_KEYWORD_TABLE];              // hash table: kinds; 0: free
   uint8_t operators[128];                          // first row of an operator that begins with the character; 0: none
@@ -49,6 +51,7 @@ void td_lexer_fstring_text(td_lexer *lexer);           // text of an f-string or
 static inline bool td_lexer_in_text(const td_lexer *lexer) {
   if (!lexer->fstring_count) return false;
   int32_t top = lexer->bracket_count - 1;
-  return top + 1 == lexer->fstrings[lexer->fstring_count - 1].level || (lexer->brackets[top].field && lexer->brackets[top].spec);
+  return top + 1 == lexer->fstrings[lexer->fstring_count - 1].level ||
+         (lexer->brackets[top].field && lexer->brackets[top].spec);
 }
 #endif

@@ -12,7 +12,8 @@ td_value td_nest_build(td_interpreter *, td_value v, const td_value *leaves, int
 int td_nest_count(td_interpreter *, td_value v);   // -1: exception
 // value_tape.c: the gradient of target in the nest sources as values; and a leaf function that watches (argument: the
 // td_tape).
-td_value td_tape_gradient_values(td_interpreter *, td_tape *tape, td_value target, td_value sources, td_value cotangents, bool zero);
+td_value td_tape_gradient_values(td_interpreter *, td_tape *tape, td_value target, td_value sources,
+                                 td_value cotangents, bool zero);
 td_nest_leaf td_tape_watch_leaf;
 // value_gradient.c: v with every tensor and float in it as a tensor of its own, apart from what the caller holds.
 td_value td_fresh_argument(td_interpreter *, td_value v, const char *who, int64_t number);

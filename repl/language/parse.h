@@ -1,11 +1,12 @@
 // What the parser's files share: the parser's state and the functions of the grammar that call each other across files.
-// Each function begins at the current token and leaves the parser at the first token it did not take. NULL (false) means
-// that the parse failed and the diagnostic is set; the caller returns at once.
+// Each function begins at the current token and leaves the parser at the first token it did not take. NULL (false)
+// means that the parse failed and the diagnostic is set; the caller returns at once.
 #ifndef TD_LANGUAGE_PARSE_H
 #define TD_LANGUAGE_PARSE_H
 #include "repl/language/lexer.h"
 
-enum { TD_HEIGHT_MAX = 5000, TD_ARGUMENTS_MAX = 1000 }; // operations above each other in an expression; parameters, keywords
+// operations above each other in an expression; parameters, keywords
+enum { TD_HEIGHT_MAX = 5000, TD_ARGUMENTS_MAX = 1000 };
 
 typedef struct td_parser {
   td_script *script;
@@ -32,7 +33,8 @@ static inline int td_parser_kind(const td_parser *p) { return p->tokens.items[p-
 static inline int td_parser_next_kind(const td_parser *p) { // of the token after the current one
   return p->at + 1 < p->tokens.count ? p->tokens.items[p->at + 1].kind : TD_TOKEN_END;
 }
-static inline uint32_t td_parser_end(const td_parser *p) { return p->at ? p->tokens.items[p->at - 1].end : 0; } // of the last token taken
+// of the last token taken
+static inline uint32_t td_parser_end(const td_parser *p) { return p->at ? p->tokens.items[p->at - 1].end : 0; }
 bool td_parser_take(td_parser *p, int kind);                       // takes the token if it is of this kind
 bool td_parser_expect(td_parser *p, int kind, const char *after);  // takes it or fails: "expected ')' after ..."
 bool td_parser_enter(td_parser *p);                                // one level deeper; false: too deep
@@ -51,10 +53,12 @@ td_node *td_parser_close(td_parser *p, td_node *node);             // its childr
 bool td_parser_push(td_parser *p, td_node *node);                  // to the pending list; node NULL fails
 bool td_parser_push_optional(td_parser *p, td_node *node);         // NULL is pushed too
 bool td_parser_collect(td_parser *p, td_node *node, int32_t mark); // what was pushed since mark becomes node's items
-td_str *td_parser_name(td_parser *p);                              // takes a NAME; interned, private names of classes mangled
+// takes a NAME; interned, private names of classes mangled
+td_str *td_parser_name(td_parser *p);
 td_str *td_parser_intern(td_parser *p, const char *bytes, uint32_t length);
 bool td_parser_is_word(const td_parser *p, uint32_t token, const char *word); // token is the NAME word
-bool td_parser_target(td_parser *p, const td_node *node);          // can be assigned to; starred ones inside a tuple or list
+// can be assigned to; starred ones inside a tuple or list
+bool td_parser_target(td_parser *p, const td_node *node);
 td_prototype *td_parser_prototype(td_parser *p, td_str *name, uint32_t begin);
 
 // ---- parse_literal.c ----
@@ -79,13 +83,15 @@ td_node *td_parse_index(td_parser *p, td_node *value);
 td_node *td_parse_generator(td_parser *p, td_node *element, uint32_t begin); // element for ...
 
 // ---- parse_definition.c ----
-bool td_parse_parameters(td_parser *p, td_prototype *prototype, int closing, bool annotated); // up to closing, not taken
+// up to closing, not taken
+bool td_parse_parameters(td_parser *p, td_prototype *prototype, int closing, bool annotated);
 td_node *td_parse_lambda(td_parser *p);
 td_node *td_parse_function(td_parser *p, uint32_t begin);
 td_node *td_parse_class(td_parser *p, uint32_t begin);
 td_node *td_parse_decorated(td_parser *p);
 
 // ---- parse_simple.c, parse_statement.c ----
-bool td_parse_simple_line(td_parser *p);           // statements with ; between them, to the end of the line; pushes them
+// statements with ; between them, to the end of the line; pushes them
+bool td_parse_simple_line(td_parser *p);
 td_node *td_parse_block(td_parser *p, const char *what); // : and an indented block or a rest of line
 #endif

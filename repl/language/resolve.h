@@ -1,6 +1,6 @@
-// What the resolver's files share. A scope is where names are looked up: module, function (lambda, generator too), class
-// body, or a list, set or dict comprehension, which has names of its own but runs in the frame around it. A symbol is
-// one name in one scope; what its uses mean is known when all scopes have been walked.
+// What the resolver's files share. A scope is where names are looked up: module, function (lambda, generator too),
+// class body, or a list, set or dict comprehension, which has names of its own but runs in the frame around it. A
+// symbol is one name in one scope; what its uses mean is known when all scopes have been walked.
 #ifndef TD_LANGUAGE_RESOLVE_H
 #define TD_LANGUAGE_RESOLVE_H
 #include "repl/language/interpreter.h"
@@ -30,7 +30,8 @@ struct td_name_scope {
   td_node *node;            // a comprehension
   td_symbol *first, *last;
   int32_t slot_count;       // of a frame
-  struct td_capture { struct td_capture *next; td_symbol *origin; int32_t outer, inner; } *captures; // of a frame, newest first
+  // of a frame, newest first
+  struct td_capture { struct td_capture *next; td_symbol *origin; int32_t outer, inner; } *captures;
   int32_t capture_count;
 };
 
@@ -49,7 +50,8 @@ typedef struct td_resolver {
 
 bool td_resolver_fail(td_resolver *r, const td_node *node, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));                                  // always false
-td_name_scope *td_resolve_open(td_resolver *r, enum td_name_scope_kind kind, td_prototype *prototype, td_node *node); // NULL: failed
+// NULL: failed
+td_name_scope *td_resolve_open(td_resolver *r, enum td_name_scope_kind kind, td_prototype *prototype, td_node *node);
 void td_resolve_close(td_resolver *r);                                        // back to the parent
 td_symbol *td_symbol_get(td_resolver *r, td_name_scope *scope, td_str *name);    // made when absent; NULL: failed
 td_symbol *td_symbol_hidden(td_resolver *r, td_name_scope *scope);

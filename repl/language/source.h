@@ -20,21 +20,24 @@ typedef struct td_script {
 
 typedef struct td_span { uint32_t begin, end; } td_span; // bytes of a script, end excluded
 
-typedef struct td_sources { td_script **items; uint32_t count, capacity, last; } td_sources; // ids ascend; last: the highest ever
+// ids ascend; last: the highest ever
+typedef struct td_sources { td_script **items; uint32_t count, capacity, last; } td_sources;
 
 // Scripts that no tree refers to go when many newer ones have come, so a long session doesn't keep all it ever read.
-td_script *td_source_add(td_sources *sources, const char *name, const char *folder, const char *text, size_t length); // borrowed; NULL: no memory
+// borrowed; NULL: no memory
+td_script *td_source_add(td_sources *sources, const char *name, const char *folder, const char *text, size_t length);
 td_script *td_source_ref(td_script *script);
 void td_source_unref(td_script *script);
 td_script *td_source_find(const td_sources *sources, td_place place); // borrowed; NULL: unknown or gone
-void td_source_position(const td_script *script, uint32_t offset, int *line, int *column); // from 1; column in characters
+// from 1; column in characters
+void td_source_position(const td_script *script, uint32_t offset, int *line, int *column);
 const char *td_source_line(const td_script *script, int line, int *length); // borrowed; without its line end
 void td_sources_clear(td_sources *sources);
 // Columns that a character takes in a terminal: 0 (combining), 1 or 2 (wide). The same on every machine and locale.
 int td_source_width(uint32_t character);
 // Decodes the character at text[0..length); returns its bytes, or 0 when they are not UTF-8.
 int td_source_decode(const char *text, size_t length, uint32_t *character);
-// Adds text for a terminal: control characters (newline and tab too), bidirectional marks and broken bytes become visible
-// ("\\x1b"). Returns the columns added. text NULL: counts only.
+// Adds text for a terminal: control characters (newline and tab too), bidirectional marks and broken bytes become
+// visible ("\\x1b"). Returns the columns added. text NULL: counts only.
 int td_source_print(td_text *text, const char *bytes, size_t length);
 #endif

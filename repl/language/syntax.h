@@ -29,13 +29,17 @@
   X(INDEX, "a[b]; b is a TUPLE where commas were written, SLICEs inside")                                              \
   X(SLICE, "a:b:c, each may be NULL")                                                                                  \
   X(LAMBDA, "prototype")                                                                                               \
-  X(LIST_COMPREHENSION, "a: element; items: COMPREHENSION_FOR clauses; fresh. Runs in hidden slots of the enclosing frame") \
+  X(LIST_COMPREHENSION, "a: element; items: COMPREHENSION_FOR clauses; fresh. Runs in hidden slots of the enclosing "  \
+      "frame")                                                                                                         \
   X(SET_COMPREHENSION, "as LIST_COMPREHENSION")                                                                        \
   X(DICT_COMPREHENSION, "a: key, b: value; items; fresh")                                                              \
-  X(GENERATOR, "a: element; items: clauses, all run in a frame of prototype (its body is a); c: iterable of the first clause, evaluated at once in the enclosing frame") \
-  X(COMPREHENSION_FOR, "a: target; b: iterable (NULL: first clause of a GENERATOR); items: conditions; slot: hidden, for its running iterator") \
+  X(GENERATOR, "a: element; items: clauses, all run in a frame of prototype (its body is a); c: iterable of the "      \
+      "first clause, evaluated at once in the enclosing frame")                                                        \
+  X(COMPREHENSION_FOR, "a: target; b: iterable (NULL: first clause of a GENERATOR); items: conditions; slot: "         \
+      "hidden, for its running iterator")                                                                              \
   X(FSTRING, "items: CONSTANT text or FORMAT")                                                                         \
-  X(FORMAT, "a: expression; op: conversion 'r', 's', 'a' or 0; b: FSTRING of the spec or NULL; value: text 'expr=' for {expr=} or NIL")
+  X(FORMAT, "a: expression; op: conversion 'r', 's', 'a' or 0; b: FSTRING of the spec or NULL; value: text 'expr=' "   \
+      "for {expr=} or NIL")
 
 // Statements.
 #define TD_STATEMENTS(X)                                                                                               \
@@ -44,7 +48,7 @@
   X(ASSIGN, "items: targets from left to right (a = b = v has two), b: value")                                         \
   X(AUGMENT, "a op= b")                                                                                                \
   X(ANNOTATED, "a: target, b: value or NULL; the annotation is parsed and dropped")                                    \
-  X(IF, "a: test; b: block; c: else block, IF (elif: a chain of any length) or NULL")                                    \
+  X(IF, "a: test; b: block; c: else block, IF (elif: a chain of any length) or NULL")                                  \
   X(WHILE, "a: test; b: block; c: else block or NULL")                                                                 \
   X(FOR, "a: target; b: iterable; c: block; d: else block or NULL")                                                    \
   X(BREAK, "")                                                                                                         \
@@ -60,8 +64,10 @@
   X(ASSERT, "a; b: message or NULL")                                                                                   \
   X(DELETE, "items: targets")                                                                                          \
   X(GLOBAL, "items: NAMEs, op 'n' for nonlocal; resolved away: does nothing")                                        \
-  X(IMPORT, "value: dotted name (str); a: NAME target; op 1: has 'as', a gets the last module of the name, else the first") \
-  X(FROM_IMPORT, "value: module name (str, leading dots kept); items: KEYWORD nodes, name: what, a: NAME target; none: *") \
+  X(IMPORT, "value: dotted name (str); a: NAME target; op 1: has 'as', a gets the last module of the name, else the "  \
+      "first")                                                                                                         \
+  X(FROM_IMPORT, "value: module name (str, leading dots kept); items: KEYWORD nodes, name: what, a: NAME target; "     \
+      "none: *")                                                                                                       \
   X(COMMAND, "op '%' or '!': value is the line after that sign; op '?': the whole line, its question marks included")
 
 typedef enum td_kind_of_node {
@@ -73,8 +79,8 @@ typedef enum td_kind_of_node {
 
 // X(NAME, spelling, method). In-place forms use the same row.
 #define TD_OPERATORS(X)                                                                                                \
-  X(ADD, "+", "add") X(SUBTRACT, "-", "sub") X(MULTIPLY, "*", "mul") X(DIVIDE, "/", "truediv")                          \
-  X(FLOOR_DIVIDE, "//", "floordiv") X(REMAINDER, "%", "mod") X(POWER, "**", "pow") X(MATMUL, "@", "matmul")             \
+  X(ADD, "+", "add") X(SUBTRACT, "-", "sub") X(MULTIPLY, "*", "mul") X(DIVIDE, "/", "truediv")                         \
+  X(FLOOR_DIVIDE, "//", "floordiv") X(REMAINDER, "%", "mod") X(POWER, "**", "pow") X(MATMUL, "@", "matmul")            \
   X(AND, "&", "and") X(OR, "|", "or") X(XOR, "^", "xor") X(LEFT_SHIFT, "<<", "lshift") X(RIGHT_SHIFT, ">>", "rshift")
 typedef enum td_operator {
 #define X(NAME, spelling, method) TD_BINARY_##NAME,
@@ -115,8 +121,9 @@ struct td_node {
     td_value value;
     struct td_prototype *prototype;
     td_global *global;      // NAME: SCOPE_GLOBAL and SCOPE_CLASS
-    int32_t *fresh;         // comprehensions: hidden slots that hold cells (a lambda inside captures their variable), ended by -1;
-                            // each run of the comprehension begins by putting a new cell in each of them. NULL: none
+    // comprehensions: hidden slots that hold cells (a lambda inside captures their variable), ended by -1; each run of
+    // the comprehension begins by putting a new cell in each of them. NULL: none
+    int32_t *fresh;
     struct td_symbol *symbol; // NAME, inside the resolver only
   };
 };
@@ -129,28 +136,35 @@ typedef struct td_prototype {
   td_str *doc;              // docstring or NULL
   td_script *script;
   td_span span;             // whole definition, decorators included
-  td_node *body;            // BLOCK without the docstring, or an expression (lambda; generator: its element), never NULL
+  // BLOCK without the docstring, or an expression (lambda; generator: its element), never NULL
+  td_node *body;
   bool is_expression;
   td_parameter *parameters; // in the order of their slots: positional, keyword-only, *args, **kwargs
   int32_t positional;       // how many can be given by position; fallbacks are on the last ones
   int32_t keyword_only;
   bool star, double_star;   // *args, **kwargs; their slots follow the keyword-only ones
   int32_t slot_count;       // parameters first (positional, keyword-only, *args, **kwargs), then locals and hidden ones
-  td_str **slot_names;      // slot_count; NULL for hidden slots and, in a class body, for captured ones: the named ones are the class's attributes
-  int32_t *cells;           // slots that are cells made when the frame begins (a parameter among them is moved into its cell)
+  // slot_count; NULL for hidden slots and, in a class body, for captured ones: the named ones are the class's
+  // attributes
+  td_str **slot_names;
+  // slots that are cells made when the frame begins (a parameter among them is moved into its cell)
+  int32_t *cells;
   int32_t cell_count;
   struct { int32_t outer, inner; } *captures; // cell in slot outer of the enclosing frame becomes slot inner here
   int32_t capture_count;
-  struct td_arena *arena;   // that all of this lives in; who keeps a prototype alive (a function) takes a reference of the arena
+  // that all of this lives in; who keeps a prototype alive (a function) takes a reference of the arena
+  struct td_arena *arena;
   int32_t positional_only;  // leading parameters before "/"
-  td_str *qualified;        // "Model.call"; the evaluator's cache, filled where the definition first runs; held by the arena
+  // "Model.call"; the evaluator's cache, filled where the definition first runs; held by the arena
+  td_str *qualified;
 } td_prototype;
 
 // Memory of one script's tree; counted, since functions outlive the cell that defined them.
 typedef struct td_arena td_arena;
 td_arena *td_arena_new(void);
 void *td_arena_take(td_arena *arena, size_t bytes);   // zeroed, 16-byte aligned; NULL: no memory
-bool td_arena_hold(td_arena *arena, td_value value);  // the arena owns one reference of value from now on; false: no memory, value is dropped
+// the arena owns one reference of value from now on; false: no memory, value is dropped
+bool td_arena_hold(td_arena *arena, td_value value);
 void td_arena_keep(td_arena *arena, td_script *script); // the arena keeps script alive
 td_arena *td_arena_ref(td_arena *arena);
 void td_arena_unref(td_arena *arena);
@@ -164,14 +178,17 @@ typedef struct td_diagnostic { // of lexer, parser and resolver
   td_span span;
   char message[320], hint[320];
 } td_diagnostic;
-// Parses a whole script. *tree is a BLOCK in arena. INCOMPLETE: more lines could make it right (open bracket, string or block
-// at the end); message says what is open. Depth of nesting is bounded (200), so no input can exhaust the stack.
+// Parses a whole script. *tree is a BLOCK in arena. INCOMPLETE: more lines could make it right (open bracket, string or
+// block at the end); message says what is open. Depth of nesting is bounded (200), so no input can exhaust the stack.
 // cell: text typed into a cell: lines that begin with %, ! or end/begin with ? are COMMANDs (allowed in decks as well).
-td_parse_result td_parse(td_script *script, td_arena *arena, td_interpreter *interpreter, td_node **tree, td_diagnostic *diagnostic);
+td_parse_result td_parse(td_script *script, td_arena *arena, td_interpreter *interpreter, td_node **tree,
+                         td_diagnostic *diagnostic);
 // Names to slots, closures, errors that can be known before running ("return outside function", "'yield' is not in this
 // language: ..."); sets each node's evaluate/execute. The result is a prototype whose body is the tree.
-td_prototype *td_resolve(td_interpreter *interpreter, td_script *script, td_arena *arena, td_module *module, td_node *tree, td_diagnostic *diagnostic);
-// From evaluate.c and execute.c: the function that runs a kind (some kinds have faster ones for common forms, chosen by looking at the node).
+td_prototype *td_resolve(td_interpreter *interpreter, td_script *script, td_arena *arena, td_module *module,
+                         td_node *tree, td_diagnostic *diagnostic);
+// From evaluate.c and execute.c: the function that runs a kind (some kinds have faster ones for common forms, chosen by
+// looking at the node).
 td_evaluate *td_evaluate_choose(const td_node *node);
 td_execute *td_execute_choose(const td_node *node);
 #endif

@@ -42,7 +42,8 @@ struct td_turn {
   struct td_worker *ended;    // to be joined
 };
 
-bool td_turn_open(td_interpreter *);         // before the first worker starts; the caller has the turn then. false: MemoryError
+// before the first worker starts; the caller has the turn then. false: MemoryError
+bool td_turn_open(td_interpreter *);
 void td_turn_close(td_interpreter *);        // when no worker is left
 void td_turn_share(td_turn *);               // one more thread takes turns; the caller has the turn
 // Another thread, with a context and a stack of its own. false: no memory.
