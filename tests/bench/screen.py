@@ -1,6 +1,6 @@
 # The screen's figures: opening to the first prompt, memory over the line face's, bytes that an idle screen sends, how
-# long a key takes to be shown while a network trains on MNIST, and what the screen costs a training step. The real program
-# on a terminal of 120x40 that this script is.
+# long a key takes to be shown while a network trains on MNIST, and what the screen costs a training step. The real
+# program on a terminal of 120x40 that this script is.
 import fcntl, os, pty, re, select, signal, statistics, struct, sys, tempfile, termios, time
 
 PROGRAM = os.environ["TAPEDECK"]

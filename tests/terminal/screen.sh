@@ -1,5 +1,6 @@
-# Helpers for the run-* scripts of this folder, which read it with ".": a program in a tmux window of fixed size, on a server of its
-# own, with an empty HOME and no inputrc. Nothing waits for a time: await polls the screen until a text stands there, or gives up.
+# Helpers for the run-* scripts of this folder, which read it with ".": a program in a tmux window of fixed size, on a
+# server of its own, with an empty HOME and no inputrc. Nothing waits for a time: await polls the screen until a text
+# stands there, or gives up.
 #
 # A case is a function case_NAME; "cases FOLDER/NAME-OF-SCRIPT" runs all of them that T asks for and prints the sum.
 
