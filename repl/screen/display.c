@@ -40,7 +40,7 @@ static struct {
   struct termios modes;
   td_spot *shown;           // what the terminal shows now; NULL: unknown
   int rows, columns, colours;
-  bool active, away, mouse;
+  bool active, away, mouse, redrawn;
   int pair_count;
   uint32_t pairs[PAIRS_MOST]; // foreground << 16 | background of each pair, as 16-bit numbers
 } display = {.terminal = -1, .stray = {-1, -1}, .signals = {-1, -1}};
@@ -293,6 +293,13 @@ void td_display_size(int *rows, int *columns) {
   *columns = display.columns = size.ws_col;
 }
 
+void td_display_cell_size(int *width, int *height) {
+  struct winsize size;
+  bool known = ioctl(display.terminal, TIOCGWINSZ, &size) == 0 && size.ws_xpixel && size.ws_ypixel && size.ws_row && size.ws_col;
+  *width = known ? size.ws_xpixel / size.ws_col : 8;
+  *height = known ? size.ws_ypixel / size.ws_row : 16;
+}
+
 // ---- drawing ----
 
 static short pair_of(td_style style) {
@@ -349,12 +356,15 @@ void td_display_redraw(void) {
   display.shown = NULL;
 }
 
+bool td_display_was_redrawn(void) { return display.redrawn; }
+
 void td_display_show(const td_surface *s) {
   if (!display.active || display.away) return;
   int rows = s->rows < display.rows ? s->rows : display.rows;
   int columns = s->columns < display.columns ? s->columns : display.columns;
   int most = COLOR_PAIRS < PAIRS_MOST ? COLOR_PAIRS : PAIRS_MOST;
   bool all = !display.shown || display.pair_count > most - most / 4;
+  display.redrawn = all;
   if (all) begin_again(s->rows, s->columns);
   for (int row = 0; row < rows; row++)
     for (int column = 0; column < columns; column++) {

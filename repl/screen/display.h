@@ -14,10 +14,13 @@ int td_display_colours(void);   // 0, 8 or 256
 bool td_display_unicode(void);  // the locale's character set is UTF-8
 void td_display_show(const td_surface *surface); // sends what changed
 void td_display_redraw(void);   // the next show sends everything
+bool td_display_was_redrawn(void); // the last show did
 void td_display_beep(void);
 void td_display_mouse(bool on);
 // Bytes for the terminal itself, behind what show sent: pictures. row, column: where they stand.
 void td_display_raw(int row, int column, const char *bytes, size_t length);
+
+void td_display_cell_size(int *width, int *height); // of a character, in pixels; a guess where the terminal doesn't say
 
 int td_display_input(void);     // descriptor that keys come from
 int td_display_stray(void);     // descriptor that stdout and stderr of others come from

@@ -5,6 +5,7 @@
 #define TD_SCREEN_PANE_H
 #include "repl/notebook/session.h"
 #include "repl/screen/keyboard.h"
+#include "repl/screen/picture.h"
 #include "repl/screen/request.h"
 #include "repl/screen/surface.h"
 #include "repl/screen/theme.h"
@@ -21,6 +22,9 @@ typedef struct td_pane_host {
   void (*say)(void *owner, const char *text); // in the status line
   // Asks for a line in the status line; answer gets it with the argument, or NULL after Escape.
   void (*ask)(void *owner, const char *prompt, void (*answer)(void *argument, const char *line), void *argument);
+  // A picture that shall stand in an area of the surface in this frame; serial tells it from others. true: it will be
+  // drawn in pixels, and the area stays blank. false: the terminal has cells only.
+  bool (*place)(void *owner, const td_picture *picture, uint64_t serial, td_rect area);
   void (*show)(void *owner, const char *pane); // opens another pane, or this one
   void (*emit)(void *owner, const td_event *event); // to all panes, as if the session had
   double (*now)(void *owner);      // seconds

@@ -14,12 +14,14 @@ typedef struct image {
   uint8_t *pixels;         // NULL: the picture came as text
   char *drawing;
   int width, height, cell;
+  uint64_t serial;
 } image;
 
 typedef struct state {
   const td_pane_host *host;
   image images[KEPT];
   int count, at;
+  uint64_t last_serial;
   bool follow;
 } state;
 
@@ -53,7 +55,7 @@ static void take_event(void *self, const td_event *event) {
   image *i = &s->images[s->count++];
   size_t bytes = event->pixels ? (size_t)event->width * (size_t)event->height * 3 : 0;
   *i = (image){.text = td_memory_text(event->text ? event->text : ""), .width = event->width, .height = event->height,
-               .cell = event->cell, .drawing = event->detail ? td_memory_text(event->detail) : NULL};
+               .cell = event->cell, .serial = ++s->last_serial, .drawing = event->detail ? td_memory_text(event->detail) : NULL};
   i->pixels = bytes ? td_memory_new(bytes) : NULL;
   if (i->pixels) memcpy(i->pixels, event->pixels, bytes);
   if (s->follow || s->at >= s->count) s->at = s->count - 1;
@@ -119,6 +121,8 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
   if (rows < 1) return;
   if (i->pixels) {
     td_picture picture = {i->pixels, i->width, i->height};
+    td_rect place = {area.row + text_rows, area.column, rows, area.columns};
+    if (s->host->place(s->host->owner, &picture, i->serial, place)) return;
     int tall = td_picture_rows(i->width, i->height, area.columns, rows);
     for (int n = 0; n < tall; n++)
       td_picture_draw_row(&picture, s->host->theme, surface, area.row + text_rows + n, area.column, area.columns, tall, n);

@@ -57,12 +57,18 @@ static void host_jump(void *owner, const char *script, int line, int column) {
 static void host_ask(void *owner, const char *prompt, void (*answer)(void *, const char *), void *argument) {
   td_screen_ask(owner, prompt, answer, argument);
 }
+static bool host_place(void *owner, const td_picture *picture, uint64_t serial, td_rect area) {
+  td_screen *s = owner;
+  if (s->graphics == TD_GRAPHICS_CELLS) return false;
+  s->placed = (td_placed){.held = *picture, .serial = serial, .area = area};
+  return true;
+}
 static void host_show(void *owner, const char *pane) { td_screen_show_pane(owner, td_screen_find_pane(pane), false); }
 static void host_emit(void *owner, const td_event *event) { td_screen_tell_panes(owner, event); }
 static double host_now(void *owner) { return (void)owner, td_screen_now(); }
 
 static bool open_panes(td_screen *s) {
-  s->host = (td_pane_host){s, &s->theme, host_inquire, host_take, td_screen_run_line, host_jump, host_say, host_ask,
+  s->host = (td_pane_host){s, &s->theme, host_inquire, host_take, td_screen_run_line, host_jump, host_say, host_ask, host_place,
                            host_show, host_emit, host_now};
   for (int i = 0; i < TD_PANE_COUNT; i++) {
     s->states[i] = td_memory_new_zero(pane_types[i]->state_size);
@@ -111,8 +117,8 @@ static void read_keys(td_screen *s) {
   bool burst = is_burst(bytes, (size_t)got);
   td_key key;
   while (!s->leaving && td_keyboard_next(&s->keyboard, false, &key)) {
-    if (key.code == TD_KEY_REPLY) continue;
-    td_screen_key(s, &key, burst && td_keyboard_waits(&s->keyboard));
+    if (key.code == TD_KEY_REPLY) td_graphics_answer(key.bytes, key.length, &s->graphics);
+    else td_screen_key(s, &key, burst && td_keyboard_waits(&s->keyboard));
   }
 }
 
@@ -222,6 +228,12 @@ static int end(td_screen *s, bool started) {
   return s->exit_code;
 }
 
+static void ask_graphics(void) {
+  td_text question = {0};
+  if (td_graphics_question(&question) && question.data) td_display_raw(0, 0, question.data, question.length);
+  td_text_clear(&question);
+}
+
 int td_screen_run(const td_line_options *options) {
   if (!td_display_possible()) return -1;
   static td_screen screen; // large, and one at a time
@@ -246,6 +258,7 @@ int td_screen_run(const td_line_options *options) {
     td_cells_view_select(&s->view, 0);
   }
   td_screen_ask_recovery(s);
+  ask_graphics();
   loop(s);
   return end(s, true);
 }

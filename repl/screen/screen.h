@@ -12,6 +12,7 @@
 #include "repl/screen/bars.h"
 #include "repl/screen/cells_view.h"
 #include "repl/screen/edit.h"
+#include "repl/screen/graphics.h"
 #include "repl/screen/layout.h"
 #include "repl/screen/panes.h"
 #include "repl/screen/popup.h"
@@ -36,12 +37,20 @@ typedef struct td_question { // asked in the status line
   char prompt[120];
 } td_question;
 
+typedef struct td_placed { // a picture in pixels
+  td_picture held;         // its pixels are the pane's
+  uint64_t serial;         // 0: none
+  td_rect area;
+} td_placed;
+
 typedef struct td_screen {
   const td_line_options *options;
   td_session *session;
   td_notebook *notebook;
   td_theme theme;
   td_surface surface;
+  td_graphics graphics;
+  td_placed placed, drawn; // wanted in this frame; on the terminal
   td_layout layout;
   td_keyboard keyboard;
   td_key prefix;           // the first of two keys; code 0: none

@@ -260,6 +260,23 @@ static void draw_pane(td_screen *s) {
   td_surface_clip(&s->surface, (td_rect){0, 0, s->surface.rows, s->surface.columns});
 }
 
+// Pixels go behind what curses sent, and only when they changed: curses doesn't know of them.
+static void show_pictures(td_screen *s) {
+  td_rect a = s->placed.area, b = s->drawn.area;
+  bool same = s->placed.serial == s->drawn.serial && a.row == b.row && a.column == b.column && a.rows == b.rows &&
+              a.columns == b.columns;
+  if (same && !td_display_was_redrawn()) return;
+  td_text text = {0};
+  int width, height;
+  td_display_cell_size(&width, &height);
+  if (s->drawn.serial) td_graphics_erase(s->graphics, &text);
+  if (s->placed.serial) td_graphics_draw(s->graphics, &s->placed.held, a.columns, a.rows, width, height, &text);
+  if (s->drawn.serial && s->graphics == TD_GRAPHICS_SIXEL && !same) td_display_redraw(); // cells cover what was there
+  if (text.data && !text.failed) td_display_raw(a.row, a.column, text.data, text.length);
+  td_text_clear(&text);
+  s->drawn = s->placed;
+}
+
 static void place(td_screen *s, int rows, int columns) {
   td_layout_wish wish = {.rows = rows, .columns = columns, .pane = s->pane >= 0, .zoomed = s->zoomed, .share = s->share,
                          .bars = s->bars.count, .input = 1};
@@ -274,6 +291,7 @@ void td_screen_draw(td_screen *s) {
   td_display_size(&rows, &columns);
   if ((rows != s->surface.rows || columns != s->surface.columns) && !td_surface_resize(&s->surface, rows, columns)) return;
   td_surface_clear(&s->surface);
+  s->placed = (td_placed){0};
   place(s, rows, columns);
   if (s->layout.too_small) {
     td_surface_print(&s->surface, 0, 0, columns, look(s, TD_LOOK_TEXT), "20x4 needed");
@@ -298,4 +316,5 @@ void td_screen_draw(td_screen *s) {
     td_popup_draw(&s->popup, td_edit_matches_now(), &s->theme, &s->surface, area);
   }
   td_display_show(&s->surface);
+  show_pictures(s);
 }
