@@ -233,6 +233,7 @@ static void count_bin(chart *c, const td_curve_bin *bin) {
 }
 
 static void count_odd(chart *c, const td_curve *curve) {
+  c->view.at_least = c->view.at_least || curve->width > 1;
   bool places = c->options->is_clipped || c->options->logarithmic; // else all that is finite has one
   for (const td_curve_bin *bin = curve->bins; bin < curve->bins + curve->bin_count; bin++)
     if ((places || bin->odd) && (double)bin->first >= c->view.steps.low && (double)bin->first <= c->view.steps.high)

@@ -26,7 +26,8 @@ typedef struct td_chart_view { // what was drawn, for a face that moves about in
   int left, top, columns, rows;  // of the area inside the frame, in cells; columns 0: there was no room
   td_axis steps, values;
   bool empty;                    // there is no finite value, or no point
-  int64_t nans, rises, falls;    // bins (a point each, up to TD_CURVE_BINS points) with NaN, infinity, -infinity
+  bool at_least;                 // a bin holds several points, so the counts are of bins: there may be more points
+  int64_t nans, rises, falls;    // points that are NaN, infinity, -infinity
   int64_t above, below;          // points that the values' zoom leaves out
   int64_t nan_step;              // the first NaN's; valid where nans > 0
 } td_chart_view;

@@ -102,8 +102,8 @@ static void draw_edges(td_chart_cells *cells, const td_chart_histogram *h, int l
   if (start > left + (int)strlen(low)) td_chart_cells_text(cells, start, row, high, TD_CELL_PLAIN, 0);
 }
 
-void td_histogram_cells(td_chart_cells *cells, const td_chart_histogram *h, enum td_chart_glyphs glyphs, bool logarithmic,
-                        uint8_t colour) {
+void td_histogram_cells(td_chart_cells *cells, const td_chart_histogram *h, enum td_chart_glyphs glyphs,
+                        bool logarithmic, uint8_t colour) {
   char label[24];
   int64_t most = most_of(h);
   bool framed = cells->rows > 2;

@@ -43,21 +43,21 @@ void td_chart_legend(td_text *text, const td_curve *curve, const td_chart_option
   add_extremes(text, curve);
 }
 
-static void add_note(td_text *text, const char *format, long long count) {
+static void add_note(td_text *text, const td_chart_view *view, const char *mark, int64_t count, const char *what) {
   if (!count) return;
   if (text->length) td_text_add(text, "  ");
-  td_text_print(text, format, count);
+  td_text_print(text, "%s %s%lld %s", mark, view->at_least ? ">=" : "", (long long)count, what);
 }
 
 void td_chart_notes(td_text *text, const td_chart_view *view, const td_chart_options *options) {
   bool ascii = options->glyphs == TD_GLYPHS_ASCII;
   td_text notes = {0};
   if (view->nans) td_text_print(&notes, "! NaN at step %lld", (long long)view->nan_step);
-  if (view->nans > 1) td_text_print(&notes, " (%lld in all)", (long long)view->nans);
-  add_note(&notes, "^ inf (%lld)", view->rises);
-  add_note(&notes, options->logarithmic ? "v -inf, or not above 0 (%lld)" : "v -inf (%lld)", view->falls);
-  add_note(&notes, ascii ? "' %lld above" : "↑ %lld above", view->above);
-  add_note(&notes, ascii ? ", %lld below" : "↓ %lld below", view->below);
+  if (view->nans > 1) td_text_print(&notes, " (%s%lld in all)", view->at_least ? ">=" : "", (long long)view->nans);
+  add_note(&notes, view, "^", view->rises, "inf");
+  add_note(&notes, view, "v", view->falls, options->logarithmic ? "-inf or not above 0" : "-inf");
+  add_note(&notes, view, ascii ? "'" : "↑", view->above, "above");
+  add_note(&notes, view, ascii ? "," : "↓", view->below, "below");
   if (notes.length) td_text_add_bytes(text, notes.data, notes.length);
   text->failed |= notes.failed;
   td_text_clear(&notes);

@@ -24,6 +24,7 @@ typedef struct picture {
   td_series series[TD_PICTURE_CURVES];
   styled styles[TD_PICTURE_CURVES];
   td_point *points; // scratch: 2 for each column, and 2
+  bool at_least; // as in td_chart_view
   int64_t nans, rises, falls, above, below, nan_step;
 } picture;
 
@@ -239,13 +240,14 @@ static void count_bin(picture *p, const td_curve_bin *bin) {
   p->below += bin->high < p->frame.y.low ? bin->finite : has_place(p, bin->low) && bin->low < p->frame.y.low;
 }
 
-static void add_note(td_text *text, const char *format, long long count) {
-  if (count) td_text_print(text, "%s", text->length ? "   " : "");
-  if (count) td_text_print(text, format, count);
+static void add_note(const picture *p, td_text *text, int64_t count, const char *what) {
+  if (!count) return;
+  td_text_print(text, "%s%s%lld %s", text->length ? "   " : "", p->at_least ? ">=" : "", (long long)count, what);
 }
 
 static void count_odd(picture *p) {
   const td_axis *steps = &p->frame.x;
+  for (int i = 0; i < p->count; i++) p->at_least = p->at_least || p->curves[i]->width > 1;
   for (int i = 0; i < p->count; i++)
     for (const td_curve_bin *bin = p->curves[i]->bins; bin < p->curves[i]->bins + p->curves[i]->bin_count; bin++)
       if ((double)bin->first >= steps->low && (double)bin->first <= steps->high) count_bin(p, bin);
@@ -258,11 +260,11 @@ static void draw_foot(picture *p) {
   double y = f->raster->height - 8 * p->scale, taken = f->area.left;
   count_odd(p);
   if (p->nans) td_text_print(&text, "NaN at step %lld", (long long)p->nan_step);
-  if (p->nans > 1) td_text_print(&text, " (%lld in all)", (long long)p->nans);
-  add_note(&text, "%lld inf", p->rises);
-  add_note(&text, p->options->logarithmic ? "%lld not above 0" : "%lld -inf", p->falls);
-  add_note(&text, "%lld above", p->above);
-  add_note(&text, "%lld below", p->below);
+  if (p->nans > 1) td_text_print(&text, " (%s%lld in all)", p->at_least ? ">=" : "", (long long)p->nans);
+  add_note(p, &text, p->rises, "inf");
+  add_note(p, &text, p->falls, p->options->logarithmic ? "not above 0" : "-inf");
+  add_note(p, &text, p->above, "above");
+  add_note(p, &text, p->below, "below");
   if (text.length && !text.failed) {
     td_frame_write(f, f->area.left, y, TD_ALIGN_LEFT, text.data, f->theme->warning);
     taken += td_text_width(text.data, &f->font) + 8 * p->scale;

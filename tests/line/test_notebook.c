@@ -306,7 +306,7 @@ START_TEST(curves_as_text_without_unicode) {
                               "     ++--------+---------\n"
                               "      0       500\n"
                               "* loss: 1000 points, last 10000 at 999, least -1 at 900, most 10000 at 751\n"
-                              "v -inf, or not above 0 (1)\n");
+                              "v 1 -inf or not above 0\n");
   td_text_clear(&text);
   td_curve_free(train);
   td_curve_free(validation);

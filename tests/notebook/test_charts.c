@@ -386,6 +386,13 @@ START_TEST(points_outside_are_marked_and_counted) { // C32
   ck_assert_str_eq(notes.data, "' 1 above  , 2 below");
   td_text_clear(&notes);
   td_chart_cells_clear(&cells);
+  for (int i = 20; i < 2 * TD_CURVE_BINS; i++) add(curve, i, i % 3 ? 1 : 3); // bins of several points
+  view = draw(&cells, 30, 9, &options);
+  td_chart_notes(&notes, &view, &options);
+  ck_assert_ptr_nonnull(strstr(notes.data, "' >="));
+  ck_assert_int_ge(view.above, 40000);
+  td_text_clear(&notes);
+  td_chart_cells_clear(&cells);
 }
 END_TEST
 
