@@ -328,24 +328,27 @@ static int remainder_vjp(td_rule *rule) {
 }
 
 static const td_op remainder_op = {
-  .name = "remainder",
-  .alias = TD_ALIAS("mod"),
-  .params = { TD_XY },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_number,
-  .kernel = remainder_kernel,
-  .expression = remainder_text,
-  .vjp = remainder_vjp,
-  .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
-  .doc = "The remainder x % y, which has the sign of y, as in Python.\n"
-         "Gradient: the cotangent for x, -cotangent * (x // y) for y. Integers: y = 0 is an error.",
-  .example = "remainder(tensor([-7, 7]), 2).tolist()  # [1, 1]",
-  .samples = TD_SAMPLES{
-    { .shapes = "3,4; -", .low = 0.55, .high = 0.95 },
-    { .shapes = "0,3; 3", .low = 0.3, .high = 2 },
-    TD_SAMPLES_END,
-  },
+    .name = "remainder",
+    .alias = TD_ALIAS("mod"),
+    .params = {TD_XY},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = td_map_number,
+    .kernel = remainder_kernel,
+    .expression = remainder_text,
+    .vjp = remainder_vjp,
+    .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
+    .doc =
+        "The remainder x % y, which has the sign of y, as in Python.\n"
+        "Gradient: the cotangent for x, -cotangent * (x // y) for y. Integers: y = 0 is an error. Floating numbers:\n"
+        "NaN where y is 0 or x an infinity.",
+    .example = "remainder(tensor([-7, 7]), 2).tolist()  # [1, 1]",
+    .samples =
+        TD_SAMPLES{
+            {.shapes = "3,4; -", .low = 0.55, .high = 0.95},
+            {.shapes = "0,3; 3", .low = 0.3, .high = 2},
+            TD_SAMPLES_END,
+        },
 };
 
 td_tensor *td_remainder(td_scope *s, td_tensor *a, td_tensor *b) {
@@ -367,23 +370,26 @@ static int fmod_vjp(td_rule *rule) {
 }
 
 static const td_op fmod_op = {
-  .name = "fmod",
-  .params = { TD_XY },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_number,
-  .kernel = fmod_kernel,
-  .expression = fmod_text,
-  .vjp = fmod_vjp,
-  .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_OUTPUT,
-  .doc = "The remainder x - trunc(x / y) * y, which has the sign of x, as in C (remainder has that of y).\n"
-         "Gradient: the cotangent for x, -cotangent * trunc(x / y) for y. Integers: y = 0 is an error.",
-  .example = "fmod(tensor([-7, 7]), 4).tolist()  # [-3, 3]",
-  .samples = TD_SAMPLES{
-    { .shapes = "3,4; -", .low = 0.55, .high = 0.95 },
-    { .shapes = "0,3; 3", .low = 0.3, .high = 2 },
-    TD_SAMPLES_END,
-  },
+    .name = "fmod",
+    .params = {TD_XY},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = td_map_number,
+    .kernel = fmod_kernel,
+    .expression = fmod_text,
+    .vjp = fmod_vjp,
+    .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_OUTPUT,
+    .doc = "The remainder x - trunc(x / y) * y, which has the sign of x, as in C (remainder has that of y).\n"
+           "Gradient: the cotangent for x, -cotangent * trunc(x / y) for y. Integers: y = 0 is an error. Floating "
+           "numbers:\n"
+           "NaN where y is 0 or x an infinity.",
+    .example = "fmod(tensor([-7, 7]), 4).tolist()  # [-3, 3]",
+    .samples =
+        TD_SAMPLES{
+            {.shapes = "3,4; -", .low = 0.55, .high = 0.95},
+            {.shapes = "0,3; 3", .low = 0.3, .high = 2},
+            TD_SAMPLES_END,
+        },
 };
 
 // ---- between two ----

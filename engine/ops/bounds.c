@@ -201,30 +201,32 @@ static int clip_vjp(td_rule *rule) {
 }
 
 static const td_op clip_op = {
-  .name = "clip",
-  .alias = TD_ALIAS("clamp", "clip_by_value"),
-  .params = { TD_X,
-              { .name = "low", .kind = TD_PARAM_TENSOR_OPTIONAL, .alias = TD_ALIAS("min", "a_min") },
-              { .name = "high", .kind = TD_PARAM_TENSOR_OPTIONAL, .alias = TD_ALIAS("max", "a_max") } },
-  .kind = TD_KIND_ELEMENTWISE,
-  .flags = TD_IDEMPOTENT,
-  .method = true,
-  .infer = clip_infer,
-  .kernel = clip_kernel,
-  .expression = clip_text,
-  .vjp = clip_vjp,
-  .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_IN2,
-  .doc = "x moved between low and high, numbers or tensors; either may be None.\n"
-         "NaN stays; where low > high the result is high.\n"
-         "Gradient: the cotangent for x where low <= x <= high, bounds included, 0 outside; there the bound gets it.",
-  .example = "clip(tensor([0., 2., 5.]), 1, 4).tolist()  # [1.0, 2.0, 4.0]",
-  .samples = TD_SAMPLES{
-    { .shapes = "3,4; -; none", .low = -2, .high = 2 },
-    { .shapes = "3,4; none; 4", .low = -2, .high = 2 },
-    { .shapes = "2,3; -; -", .low = -2, .high = 2 },
-    { .shapes = "0,3; 3; 3", .low = -2, .high = 2 },
-    TD_SAMPLES_END,
-  },
+    .name = "clip",
+    .alias = TD_ALIAS("clamp", "clip_by_value"),
+    .params = {TD_X,
+               {.name = "low", .kind = TD_PARAM_TENSOR_OPTIONAL, .alias = TD_ALIAS("min", "a_min")},
+               {.name = "high", .kind = TD_PARAM_TENSOR_OPTIONAL, .alias = TD_ALIAS("max", "a_max")}},
+    .kind = TD_KIND_ELEMENTWISE,
+    .flags = TD_IDEMPOTENT,
+    .method = true,
+    .infer = clip_infer,
+    .kernel = clip_kernel,
+    .expression = clip_text,
+    .vjp = clip_vjp,
+    .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_IN2,
+    .doc = "x moved between low and high, numbers or tensors; either may be None.\n"
+           "NaN stays; where low > high the result is high.\n"
+           "Gradient: the cotangent for x where low <= x <= high, bounds included, and for NaN; 0 outside; there the "
+           "bound gets it.",
+    .example = "clip(tensor([0., 2., 5.]), 1, 4).tolist()  # [1.0, 2.0, 4.0]",
+    .samples =
+        TD_SAMPLES{
+            {.shapes = "3,4; -; none", .low = -2, .high = 2},
+            {.shapes = "3,4; none; 4", .low = -2, .high = 2},
+            {.shapes = "2,3; -; -", .low = -2, .high = 2},
+            {.shapes = "0,3; 3; 3", .low = -2, .high = 2},
+            TD_SAMPLES_END,
+        },
 };
 
 const td_op *const td_family_bounds[] = {

@@ -152,9 +152,10 @@ static const td_op isclose_op = {
     .kernel = isclose_kernel,
     .expression = isclose_text,
     .no_gradient = "bool result",
-    .doc =
-        "Whether abs(x - y) <= atol + rtol * abs(y), element by element.\n"
-        "No gradient: the result is bool. An infinity is close to itself only, NaN to nothing, or to NaN if equal_nan.",
+    .doc = "Whether abs(x - y) <= atol + rtol * abs(y), element by element.\n"
+           "No gradient: the result is bool. An infinity is close to itself only, NaN to nothing, or to NaN if "
+           "equal_nan.\n"
+           "A negative rtol or atol is an error, as in PyTorch.",
     .example = "isclose(tensor([1., 2.]), tensor([1.000001, 2.1])).tolist()  # [True, False]",
     .samples = close_samples,
 };

@@ -378,9 +378,11 @@ static const td_op random_gamma = {
     .kernel = gamma_kernel,
     .vjp = gamma_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,
-    .doc = "Numbers with a gamma distribution, one for each element of concentration, times scale.\n"
-           "Gradient: the cotangent times how the number moves with concentration while its share of the distribution "
-           "stays, as PyTorch's rsample has it; that has no derivative of its own.",
+    .doc =
+        "Numbers with a gamma distribution, one for each element of concentration, times scale. A negative one is an "
+        "error.\n"
+        "Gradient: the cotangent times how the number moves with concentration while its share of the distribution "
+        "stays, as PyTorch's rsample has it; that has no derivative of its own.",
     .example = "random.gamma(tensor([1., 2.])).shape  # (2,)",
     .source = "Marsaglia and Tsang, ACM Transactions on Mathematical Software 2000",
     .samples = like_samples,
@@ -395,7 +397,8 @@ static const td_op random_poisson = {
     .workspace = like_workspace,
     .kernel = poisson_kernel,
     .no_gradient = td_drawn,
-    .doc = "Counts with a Poisson distribution, one for each element of rate, in its dtype.",
+    .doc =
+        "Counts with a Poisson distribution, one for each element of rate, in its dtype. A negative rate is an error.",
     .example = "random.poisson(tensor([0., 0.])).tolist()  # [0.0, 0.0]",
     .source = "Hörmann, Insurance: Mathematics and Economics 1993",
     .samples = like_samples,
@@ -490,9 +493,10 @@ static const td_op random_categorical = {
     .workspace = categorical_workspace,
     .kernel = categorical_kernel,
     .no_gradient = "integer result",
-    .doc = "Indices drawn along the last axis with the probabilities softmax(logits): one for each line, or "
-           "num_samples of "
-           "them along a last axis.",
+    .doc =
+        "Indices drawn along the last axis with the probabilities softmax(logits): one for each line, or "
+        "num_samples of "
+        "them along a last axis. -inf is never drawn; a line of nothing else, or with inf or NaN in it, is an error.",
     .example = "random.categorical(tensor([[0., -inf], [-inf, 0.]])).tolist()  # [0, 1]",
     .samples = TD_SAMPLES{{"2,3", NULL, -1, 1, NULL},
                           {"2,3", "num_samples=4", -1, 1, NULL},

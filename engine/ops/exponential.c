@@ -134,19 +134,19 @@ static int log2_vjp(td_rule *rule) {
 }
 
 static const td_op log2_op = {
-  .name = "log2",
-  .params = { TD_X },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_floating,
-  .kernel = log2_kernel,
-  .expression = log2_text,
-  .vjp = log2_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "The logarithm of x to the base 2.\n"
-         "Gradient: cotangent / (x * log(2)).",
-  .example = "log2(tensor([8., 0.5])).tolist()  # [3.0, -1.0]",
-  .samples = positive_samples,
+    .name = "log2",
+    .params = {TD_X},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = td_map_floating,
+    .kernel = log2_kernel,
+    .expression = log2_text,
+    .vjp = log2_vjp,
+    .saves = TD_SAVES_IN0,
+    .doc = "The logarithm of x to the base 2.\n"
+           "Gradient: cotangent / (x * log(2)). log2(0) is -inf, of negative numbers NaN.",
+    .example = "log2(tensor([8., 0.5])).tolist()  # [3.0, -1.0]",
+    .samples = positive_samples,
 };
 
 TD_MAP1(TD_EACH_FLOAT, log10, FLOATING, T, LOG10(x))
@@ -159,19 +159,19 @@ static int log10_vjp(td_rule *rule) {
 }
 
 static const td_op log10_op = {
-  .name = "log10",
-  .params = { TD_X },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_floating,
-  .kernel = log10_kernel,
-  .expression = log10_text,
-  .vjp = log10_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "The logarithm of x to the base 10.\n"
-         "Gradient: cotangent / (x * log(10)).",
-  .example = "log10(tensor([1000., 1.])).tolist()  # [3.0, 0.0]",
-  .samples = positive_samples,
+    .name = "log10",
+    .params = {TD_X},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = td_map_floating,
+    .kernel = log10_kernel,
+    .expression = log10_text,
+    .vjp = log10_vjp,
+    .saves = TD_SAVES_IN0,
+    .doc = "The logarithm of x to the base 10.\n"
+           "Gradient: cotangent / (x * log(10)). log10(0) is -inf, of negative numbers NaN.",
+    .example = "log10(tensor([1000., 1.])).tolist()  # [3.0, 0.0]",
+    .samples = positive_samples,
 };
 
 TD_MAP1(TD_EACH_FLOAT, log1p, FLOATING, T, LOG1P(x))
@@ -184,19 +184,19 @@ static int log1p_vjp(td_rule *rule) {
 }
 
 static const td_op log1p_op = {
-  .name = "log1p",
-  .params = { TD_X },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_floating,
-  .kernel = log1p_kernel,
-  .expression = log1p_text,
-  .vjp = log1p_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "log(1 + x), exact also for tiny x.\n"
-         "Gradient: cotangent / (1 + x).",
-  .example = "log1p(tensor([0., -1.])).tolist()  # [0.0, -inf]",
-  .samples = positive_samples,
+    .name = "log1p",
+    .params = {TD_X},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = td_map_floating,
+    .kernel = log1p_kernel,
+    .expression = log1p_text,
+    .vjp = log1p_vjp,
+    .saves = TD_SAVES_IN0,
+    .doc = "log(1 + x), exact also for tiny x.\n"
+           "Gradient: cotangent / (1 + x). log1p(-1) is -inf, NaN below.",
+    .example = "log1p(tensor([0., -1.])).tolist()  # [0.0, -inf]",
+    .samples = positive_samples,
 };
 
 td_tensor *td_log1p(td_scope *s, td_tensor *x) { return td_scope_apply(s, &log1p_op, NULL, 1, x); }
@@ -211,19 +211,19 @@ static int sqrt_vjp(td_rule *rule) {
 }
 
 static const td_op sqrt_op = {
-  .name = "sqrt",
-  .params = { TD_X },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_floating,
-  .kernel = sqrt_kernel,
-  .expression = sqrt_text,
-  .vjp = sqrt_vjp,
-  .saves = TD_SAVES_OUTPUT,
-  .doc = "The square root of x.\n"
-         "Gradient: cotangent / (2 * sqrt(x)), an infinity at 0 unless the cotangent is 0.",
-  .example = "sqrt(tensor([4., 0.25])).tolist()  # [2.0, 0.5]",
-  .samples = positive_samples,
+    .name = "sqrt",
+    .params = {TD_X},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = td_map_floating,
+    .kernel = sqrt_kernel,
+    .expression = sqrt_text,
+    .vjp = sqrt_vjp,
+    .saves = TD_SAVES_OUTPUT,
+    .doc = "The square root of x; of negative numbers NaN.\n"
+           "Gradient: cotangent / (2 * sqrt(x)), an infinity at 0 unless the cotangent is 0.",
+    .example = "sqrt(tensor([4., 0.25])).tolist()  # [2.0, 0.5]",
+    .samples = positive_samples,
 };
 
 td_tensor *td_sqrt(td_scope *s, td_tensor *x) { return td_scope_apply(s, &sqrt_op, NULL, 1, x); }
@@ -239,19 +239,19 @@ static int rsqrt_vjp(td_rule *rule) {
 }
 
 static const td_op rsqrt_op = {
-  .name = "rsqrt",
-  .params = { TD_X },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_floating,
-  .kernel = rsqrt_kernel,
-  .expression = rsqrt_text,
-  .vjp = rsqrt_vjp,
-  .saves = TD_SAVES_OUTPUT,
-  .doc = "The reciprocal of the square root of x.\n"
-         "Gradient: -cotangent / (2 * x * sqrt(x)).",
-  .example = "rsqrt(tensor([4., 0.25])).tolist()  # [0.5, 2.0]",
-  .samples = positive_samples,
+    .name = "rsqrt",
+    .params = {TD_X},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = td_map_floating,
+    .kernel = rsqrt_kernel,
+    .expression = rsqrt_text,
+    .vjp = rsqrt_vjp,
+    .saves = TD_SAVES_OUTPUT,
+    .doc = "The reciprocal of the square root of x; inf at 0, of negative numbers NaN.\n"
+           "Gradient: -cotangent / (2 * x * sqrt(x)).",
+    .example = "rsqrt(tensor([4., 0.25])).tolist()  # [0.5, 2.0]",
+    .samples = positive_samples,
 };
 
 // ---- sums of exponentials, by their logarithms ----

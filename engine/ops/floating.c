@@ -281,29 +281,31 @@ static int nan_to_num_vjp(td_rule *rule) {
 }
 
 static const td_op nan_to_num_op = {
-  .name = "nan_to_num",
-  .params = { TD_X,
-              { .name = "nan", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(0) },
-              { .name = "posinf", .kind = TD_PARAM_FLOAT },
-              { .name = "neginf", .kind = TD_PARAM_FLOAT } },
-  .kind = TD_KIND_ELEMENTWISE,
-  .flags = TD_IDEMPOTENT | TD_HALF,
-  .method = true,
-  .infer = td_map_common,
-  .kernel = nan_to_num_kernel,
-  .expression = nan_to_num_text,
-  .vjp = nan_to_num_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "x with numbers for NaN and the infinities: posinf and neginf are the dtype's largest where they are None.\n"
-         "Gradient: the cotangent where x is finite, 0 elsewhere. Integers stay as they are.",
-  .example = "nan_to_num(tensor([nan, 1., inf]), posinf=9.).tolist()  # [0.0, 1.0, 9.0]",
-  .samples = TD_SAMPLES{
-    { .shapes = "3,4", .low = -2, .high = 2 },
-    { .shapes = "-", .args = "nan=1.5, posinf=3., neginf=-3.", .low = -1, .high = 1 },
-    { .shapes = "5", .low = -9, .high = 9, .dtypes = "int64" },
-    { .shapes = "0,3", .low = -2, .high = 2 },
-    TD_SAMPLES_END,
-  },
+    .name = "nan_to_num",
+    .params = {TD_X,
+               {.name = "nan", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(0)},
+               {.name = "posinf", .kind = TD_PARAM_FLOAT},
+               {.name = "neginf", .kind = TD_PARAM_FLOAT}},
+    .kind = TD_KIND_ELEMENTWISE,
+    .flags = TD_IDEMPOTENT | TD_HALF,
+    .method = true,
+    .infer = td_map_common,
+    .kernel = nan_to_num_kernel,
+    .expression = nan_to_num_text,
+    .vjp = nan_to_num_vjp,
+    .saves = TD_SAVES_IN0,
+    .doc = "x with numbers for NaN and the infinities: posinf is the dtype's largest where it is None, neginf its "
+           "negative.\n"
+           "Gradient: the cotangent where x is finite, 0 elsewhere. Integers stay as they are.",
+    .example = "nan_to_num(tensor([nan, 1., inf]), posinf=9.).tolist()  # [0.0, 1.0, 9.0]",
+    .samples =
+        TD_SAMPLES{
+            {.shapes = "3,4", .low = -2, .high = 2},
+            {.shapes = "-", .args = "nan=1.5, posinf=3., neginf=-3.", .low = -1, .high = 1},
+            {.shapes = "5", .low = -9, .high = 9, .dtypes = "int64"},
+            {.shapes = "0,3", .low = -2, .high = 2},
+            TD_SAMPLES_END,
+        },
 };
 
 // ---- kinds of numbers: integers are cast, as they are all finite ----

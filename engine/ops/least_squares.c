@@ -299,7 +299,7 @@ static const td_op lstsq = {
         "x with the least |a @ x - b|, and of those the one with the least |x|; a tuple (x, residuals, rank, singular "
         "values). The residuals are the sums of squares for each column of b, empty unless a has more rows than "
         "columns. "
-        "Singular values up to rcond times the largest count as 0, by default the longer side times the dtype's "
+        "Singular values up to rtol times the largest count as 0, by default the longer side times the dtype's "
         "epsilon. "
         "NaN and infinity are an error.\n"
         "Gradient: that of pinv(a) @ b for x, as long as the rank doesn't change.",

@@ -61,19 +61,19 @@ static int reciprocal_vjp(td_rule *rule) {
 }
 
 static const td_op reciprocal_op = {
-  .name = "reciprocal",
-  .params = { TD_X },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_floating,
-  .kernel = reciprocal_kernel,
-  .expression = reciprocal_text,
-  .vjp = reciprocal_vjp,
-  .saves = TD_SAVES_OUTPUT,
-  .doc = "The reciprocal 1 / x; integers give float32.\n"
-         "Gradient: -cotangent / x**2.",
-  .example = "reciprocal(tensor([4., -2.])).tolist()  # [0.25, -0.5]",
-  .samples = away_samples,
+    .name = "reciprocal",
+    .params = {TD_X},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = td_map_floating,
+    .kernel = reciprocal_kernel,
+    .expression = reciprocal_text,
+    .vjp = reciprocal_vjp,
+    .saves = TD_SAVES_OUTPUT,
+    .doc = "The reciprocal 1 / x, an infinity at 0; integers give float32.\n"
+           "Gradient: -cotangent / x**2.",
+    .example = "reciprocal(tensor([4., -2.])).tolist()  # [0.25, -0.5]",
+    .samples = away_samples,
 };
 
 // ---- the derivatives of power ----
@@ -190,21 +190,24 @@ static int power_vjp(td_rule *rule) {
 }
 
 static const td_op power_op = {
-  .name = "power",
-  .alias = TD_ALIAS("pow"),
-  .params = { TD_XY },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_number,
-  .kernel = power_kernel,
-  .expression = power_text,
-  .vjp = power_vjp,
-  .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
-  .doc = "The power x ** y.\n"
-         "Gradient: cotangent * y * x**(y - 1) for x, which is 0 where y is 0; cotangent * x**y * log(x) for y, which\n"
-         "is 0 where x is 0 and y >= 0. Integers wrap around, and their negative powers are an error.",
-  .example = "power(tensor([2., 3.]), 2).tolist()  # [4.0, 9.0]",
-  .samples = positive_samples,
+    .name = "power",
+    .alias = TD_ALIAS("pow"),
+    .params = {TD_XY},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = td_map_number,
+    .kernel = power_kernel,
+    .expression = power_text,
+    .vjp = power_vjp,
+    .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
+    .doc =
+        "The power x ** y.\n"
+        "Gradient: cotangent * y * x**(y - 1) for x, which is 0 where y is 0; cotangent * x**y * log(x) for y, which\n"
+        "is 0 where x is 0 and y >= 0. Integers wrap around, and their negative powers are an error.\n"
+        "x**0 and 1**y are 1, of NaN too; 0 to a negative power is an infinity, a negative x to a power that is not\n"
+        "whole NaN.",
+    .example = "power(tensor([2., 3.]), 2).tolist()  # [4.0, 9.0]",
+    .samples = positive_samples,
 };
 
 td_tensor *td_power(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_apply(s, &power_op, NULL, 2, a, b); }
@@ -283,20 +286,21 @@ static int hypot_vjp(td_rule *rule) {
 }
 
 static const td_op hypot_op = {
-  .name = "hypot",
-  .params = { TD_XY },
-  .kind = TD_KIND_ELEMENTWISE,
-  .flags = TD_COMMUTATIVE,
-  .method = true,
-  .infer = td_map_floating,
-  .kernel = hypot_kernel,
-  .expression = hypot_text,
-  .vjp = hypot_vjp,
-  .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_OUTPUT,
-  .doc = "The length sqrt(x**2 + y**2), which neither overflows nor vanishes on the way.\n"
-         "Gradient: cotangent * x / hypot(x, y) for x, the same with y for y; 0 at the origin.",
-  .example = "hypot(tensor([3., 5.]), tensor([4., 12.])).tolist()  # [5.0, 13.0]",
-  .samples = positive_samples,
+    .name = "hypot",
+    .params = {TD_XY},
+    .kind = TD_KIND_ELEMENTWISE,
+    .flags = TD_COMMUTATIVE,
+    .method = true,
+    .infer = td_map_floating,
+    .kernel = hypot_kernel,
+    .expression = hypot_text,
+    .vjp = hypot_vjp,
+    .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_OUTPUT,
+    .doc =
+        "The length sqrt(x**2 + y**2), which neither overflows nor vanishes on the way; of an infinity and NaN inf.\n"
+        "Gradient: cotangent * x / hypot(x, y) for x, the same with y for y; 0 at the origin.",
+    .example = "hypot(tensor([3., 5.]), tensor([4., 12.])).tolist()  # [5.0, 13.0]",
+    .samples = positive_samples,
 };
 
 td_tensor *td_hypot(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_apply(s, &hypot_op, NULL, 2, a, b); }

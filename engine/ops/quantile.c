@@ -271,7 +271,7 @@ static const td_sample median_samples[] = {
     {"2,4", NULL, -9, 9, "int64"},
     TD_SAMPLES_END,
 };
-MEDIAN_ROW(median, "The middle element over axis (all axes when None); NaN where there is one.",
+MEDIAN_ROW(median, "The middle element over axis (all axes when None); NaN where there is one, and of nothing.",
            "median(tensor([4., 1., 3., 2.])).item()  # 2.5")
 MEDIAN_ROW(nanmedian, "The middle one of the elements over axis that are not NaN; NaN where there is none.",
            "nanmedian(tensor([4., nan, 3.])).item()  # 3.5")
@@ -324,9 +324,10 @@ static const td_sample percentile_samples[] = {
     {"3,4; 3", "axis=1", 40, 60, NULL},
     TD_SAMPLES_END,
 };
-QUANTILE_ROW(quantile, quantile_kernel,
-             "The value below which a share q (0 to 1) of the elements over axis lies; NaN where there is one.",
-             quantile_samples, "quantile(tensor([1., 2., 3., 4., 5.]), 0.25).item()  # 2.0")
+QUANTILE_ROW(
+    quantile, quantile_kernel,
+    "The value below which a share q (0 to 1) of the elements over axis lies; NaN where there is one, and of nothing.",
+    quantile_samples, "quantile(tensor([1., 2., 3., 4., 5.]), 0.25).item()  # 2.0")
 QUANTILE_ROW(nanquantile, nanquantile_kernel, "quantile of the elements over axis that are not NaN; NaN where there is none.",
              quantile_samples, "nanquantile(tensor([1., nan, 3.]), 0.5).item()  # 2.0")
 QUANTILE_ROW(percentile, quantile_kernel, "quantile with q in percent, 0 to 100.", percentile_samples,

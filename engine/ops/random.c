@@ -304,7 +304,7 @@ static const td_op bernoulli = {
     .workspace = bernoulli_workspace,
     .kernel = bernoulli_kernel,
     .no_gradient = td_drawn,
-    .doc = "1 with the probability that each element of p gives, else 0, in p's dtype.",
+    .doc = "1 with the probability that each element of p gives, else 0, in p's dtype. One outside 0 to 1 is an error.",
     .example = "bernoulli(tensor([0., 1.])).tolist()  # [0.0, 1.0]",
     .samples = TD_SAMPLES{{"2,3", NULL, 0, 1, NULL}, {"-", NULL, 0, 1, NULL}, TD_SAMPLES_END},
 };

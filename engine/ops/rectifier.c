@@ -259,25 +259,26 @@ static int hardtanh_vjp(td_rule *rule) {
 }
 
 static const td_op hardtanh_op = {
-  .name = "hardtanh",
-  .params = { TD_X, FLOAT_PARAM("min_val", -1), FLOAT_PARAM("max_val", 1) },
-  .kind = TD_KIND_ELEMENTWISE,
-  .flags = TD_IDEMPOTENT,
-  .infer = hardtanh_infer,
-  .kernel = hardtanh_kernel,
-  .expression = hardtanh_text,
-  .vjp = hardtanh_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "x moved between min_val and max_val; NaN stays.\n"
-         "Gradient: the cotangent where min_val < x < max_val, 0 elsewhere, at the two corners too (clip's is not).",
-  .example = "hardtanh(tensor([-3., 0.5, 3.])).tolist()  # [-1.0, 0.5, 1.0]",
-  .samples = TD_SAMPLES{
-    { .shapes = "3,4", .low = -0.9, .high = 0.9 },
-    { .shapes = "2,3", .args = "min_val=-3., max_val=3.", .low = -2, .high = 2 },
-    { .shapes = "-", .low = 1.2, .high = 2 },
-    { .shapes = "0,3", .low = -2, .high = 2 },
-    TD_SAMPLES_END,
-  },
+    .name = "hardtanh",
+    .params = {TD_X, FLOAT_PARAM("min_val", -1), FLOAT_PARAM("max_val", 1)},
+    .kind = TD_KIND_ELEMENTWISE,
+    .flags = TD_IDEMPOTENT,
+    .infer = hardtanh_infer,
+    .kernel = hardtanh_kernel,
+    .expression = hardtanh_text,
+    .vjp = hardtanh_vjp,
+    .saves = TD_SAVES_IN0,
+    .doc = "x moved between min_val and max_val; NaN stays.\n"
+           "Gradient: 0 up to min_val and from max_val on, at the two corners too (clip's is not), else the cotangent.",
+    .example = "hardtanh(tensor([-3., 0.5, 3.])).tolist()  # [-1.0, 0.5, 1.0]",
+    .samples =
+        TD_SAMPLES{
+            {.shapes = "3,4", .low = -0.9, .high = 0.9},
+            {.shapes = "2,3", .args = "min_val=-3., max_val=3.", .low = -2, .high = 2},
+            {.shapes = "-", .low = 1.2, .high = 2},
+            {.shapes = "0,3", .low = -2, .high = 2},
+            TD_SAMPLES_END,
+        },
 };
 
 TD_MAP1(TD_EACH_NUMBER, relu6, COMMON, T, MINIMUM(MAXIMUM(x, 0), 6))
@@ -288,19 +289,19 @@ static int relu6_vjp(td_rule *rule) {
 }
 
 static const td_op relu6_op = {
-  .name = "relu6",
-  .params = { TD_X },
-  .kind = TD_KIND_ELEMENTWISE,
-  .flags = TD_IDEMPOTENT,
-  .infer = td_map_number,
-  .kernel = relu6_kernel,
-  .expression = relu6_text,
-  .vjp = relu6_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "x moved between 0 and 6; NaN stays. Integers stay integers.\n"
-         "Gradient: the cotangent where 0 < x < 6, 0 elsewhere, at the two corners too.",
-  .example = "relu6(tensor([-1., 3., 9.])).tolist()  # [0.0, 3.0, 6.0]",
-  .samples = off_zero_samples,
+    .name = "relu6",
+    .params = {TD_X},
+    .kind = TD_KIND_ELEMENTWISE,
+    .flags = TD_IDEMPOTENT,
+    .infer = td_map_number,
+    .kernel = relu6_kernel,
+    .expression = relu6_text,
+    .vjp = relu6_vjp,
+    .saves = TD_SAVES_IN0,
+    .doc = "x moved between 0 and 6; NaN stays. Integers stay integers.\n"
+           "Gradient: 0 up to 0 and from 6 on, at the two corners too, else the cotangent.",
+    .example = "relu6(tensor([-1., 3., 9.])).tolist()  # [0.0, 3.0, 6.0]",
+    .samples = off_zero_samples,
 };
 
 TD_MAP1(TD_EACH_FLOAT, hardsigmoid, FLOATING, T, x < -3 ? 0 : x > 3 ? 1 : (x + 3) / 6)
@@ -311,19 +312,19 @@ static int hardsigmoid_vjp(td_rule *rule) {
 }
 
 static const td_op hardsigmoid_op = {
-  .name = "hardsigmoid",
-  .alias = TD_ALIAS("hard_sigmoid"),
-  .params = { TD_X },
-  .kind = TD_KIND_ELEMENTWISE,
-  .infer = td_map_floating,
-  .kernel = hardsigmoid_kernel,
-  .expression = hardsigmoid_text,
-  .vjp = hardsigmoid_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "(x + 3) / 6 moved between 0 and 1; NaN stays.\n"
-         "Gradient: cotangent / 6 where -3 < x < 3, 0 elsewhere, at the two corners too.",
-  .example = "hardsigmoid(tensor([-4., 0., 3.])).tolist()  # [0.0, 0.5, 1.0]",
-  .samples = off_zero_samples,
+    .name = "hardsigmoid",
+    .alias = TD_ALIAS("hard_sigmoid"),
+    .params = {TD_X},
+    .kind = TD_KIND_ELEMENTWISE,
+    .infer = td_map_floating,
+    .kernel = hardsigmoid_kernel,
+    .expression = hardsigmoid_text,
+    .vjp = hardsigmoid_vjp,
+    .saves = TD_SAVES_IN0,
+    .doc = "(x + 3) / 6 moved between 0 and 1; NaN stays.\n"
+           "Gradient: 0 up to -3 and from 3 on, at the two corners too, else cotangent / 6.",
+    .example = "hardsigmoid(tensor([-4., 0., 3.])).tolist()  # [0.0, 0.5, 1.0]",
+    .samples = off_zero_samples,
 };
 
 TD_MAP1(TD_EACH_FLOAT, hardswish, FLOATING, T, x < -3 ? 0 : x > 3 ? x : x * ((x + 3) / 6))
@@ -369,24 +370,26 @@ static int threshold_vjp(td_rule *rule) {
 }
 
 static const td_op threshold_op = {
-  .name = "threshold",
-  .params = { TD_X, { .name = "threshold", .kind = TD_PARAM_FLOAT, .required = true },
-              { .name = "value", .kind = TD_PARAM_FLOAT, .required = true } },
-  .kind = TD_KIND_ELEMENTWISE,
-  .infer = td_map_floating,
-  .kernel = threshold_kernel,
-  .expression = threshold_text,
-  .vjp = threshold_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "x where it is above threshold, value elsewhere; NaN stays.\n"
-         "Gradient: the cotangent where x > threshold, 0 elsewhere.",
-  .example = "threshold(tensor([1., 3.]), 2, -1).tolist()  # [-1.0, 3.0]",
-  .samples = TD_SAMPLES{
-    { .shapes = "3,4", .args = "threshold=0., value=7.", .low = 0.2, .high = 2 },
-    { .shapes = "-", .args = "threshold=0., value=7.", .low = -2, .high = -0.2 },
-    { .shapes = "0,3", .args = "threshold=0., value=7.", .low = 0.2, .high = 2 },
-    TD_SAMPLES_END,
-  },
+    .name = "threshold",
+    .params = {TD_X,
+               {.name = "threshold", .kind = TD_PARAM_FLOAT, .required = true},
+               {.name = "value", .kind = TD_PARAM_FLOAT, .required = true}},
+    .kind = TD_KIND_ELEMENTWISE,
+    .infer = td_map_floating,
+    .kernel = threshold_kernel,
+    .expression = threshold_text,
+    .vjp = threshold_vjp,
+    .saves = TD_SAVES_IN0,
+    .doc = "x where it is above threshold, value elsewhere; NaN stays.\n"
+           "Gradient: 0 where x <= threshold, else the cotangent.",
+    .example = "threshold(tensor([1., 3.]), 2, -1).tolist()  # [-1.0, 3.0]",
+    .samples =
+        TD_SAMPLES{
+            {.shapes = "3,4", .args = "threshold=0., value=7.", .low = 0.2, .high = 2},
+            {.shapes = "-", .args = "threshold=0., value=7.", .low = -2, .high = -0.2},
+            {.shapes = "0,3", .args = "threshold=0., value=7.", .low = 0.2, .high = 2},
+            TD_SAMPLES_END,
+        },
 };
 
 TD_MAP1(TD_EACH_FLOAT, hardshrink, FLOATING, T, ABS(x) <= p ? 0 : x)

@@ -332,7 +332,7 @@ REDUCE_ROW(all, TD_ALIAS("reduce_all"), truth_infer, .no_gradient = "bool result
            .example = "all(tensor([0., 2.])).item()  # False", .samples = total_samples)
 
 REDUCE_ROW(count_nonzero, NULL, count_infer, .no_gradient = "integer result",
-           .doc = "Number of elements over axis that are not 0, as int64.",
+           .doc = "Number of elements over axis that are not 0, as int64. NaN counts as not 0; of nothing it is 0.",
            .example = "count_nonzero(tensor([0., 2., 3.])).item()  # 2", .samples = total_samples)
 
 // ---- builders ----

@@ -113,7 +113,7 @@ static int find_infer(td_infer *infer) {
   return td_infer_fail(infer, TD_ERROR_VALUE, "no element to find: the axis is empty");
 }
 
-#define FINDER_ROW(NAME, WORD, EXAMPLE)                                                                                   \
+#define FINDER_ROW(NAME, WORD, EXAMPLE)                                                                               \
   static const td_op NAME = {                                                                                         \
       .name = #NAME,                                                                                                  \
       .params = {TD_X, {.name = "axis", .kind = TD_PARAM_AXIS}, TD_KEEPDIMS_PARAM},                                   \
@@ -125,7 +125,7 @@ static int find_infer(td_infer *infer) {
       .batch = td_batch_axes,                                                                                         \
       .no_gradient = "integer result",                                                                                \
       .doc = "Index of the " WORD " element along axis, the first of equal ones; of all elements in row-major order " \
-             "when axis is None.\nA NaN is found first. int64.",                                                      \
+             "when axis is None.\nA NaN is found first. Of nothing it is an error. int64.",                           \
       .example = EXAMPLE,                                                                                             \
       .samples = TD_SAMPLES{{"2,3", NULL, -2, 2, NULL},                                                               \
                             {"2,3,4", "axis=1", -2, 2, NULL},                                                         \

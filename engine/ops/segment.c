@@ -261,24 +261,25 @@ static const td_op segment_mean = {
     .samples = SEGMENT_SAMPLES,
 };
 
-#define SEGMENT_EXTREME(NAME, LONG, WORD, EMPTY, EXAMPLE)                                                         \
-  static const td_op NAME = {                                                                                     \
-      .name = #NAME,                                                                                              \
-      .alias = TD_ALIAS(LONG),                                                                                    \
-      .params = SEGMENT_PARAMS,                                                                                   \
-      .kind = TD_KIND_INDEX,                                                                                      \
-      .infer = segment_infer,                                                                                     \
-      .kernel = NAME##_kernel,                                                                                    \
-      .workspace = extreme_workspace,                                                                             \
-      .vjp = segment_extreme_vjp,                                                                                 \
-      .saves = TD_SAVES_INPUTS | TD_SAVES_OUTPUT,                                                                 \
-      .doc = WORD " of the rows of source that have one number in ids" SEGMENT_WORDS EMPTY                        \
-                  " for a number that is not there, an integer dtype's limit.\n"                                  \
-                  "Gradient: the cotangent's row of each number for the element found; those that tie share it.", \
-      .example = EXAMPLE,                                                                                         \
-      .samples = TD_SAMPLES{{"8; 8", "n=3", 0, 2, "float64; int64"},                                              \
-                            {"3,3,2; 3,3", NULL, 0, 2, "float64; int32"},                                         \
-                            TD_SAMPLES_END},                                                                      \
+#define SEGMENT_EXTREME(NAME, LONG, WORD, EMPTY, EXAMPLE)                                                            \
+  static const td_op NAME = {                                                                                        \
+      .name = #NAME,                                                                                                 \
+      .alias = TD_ALIAS(LONG),                                                                                       \
+      .params = SEGMENT_PARAMS,                                                                                      \
+      .kind = TD_KIND_INDEX,                                                                                         \
+      .infer = segment_infer,                                                                                        \
+      .kernel = NAME##_kernel,                                                                                       \
+      .workspace = extreme_workspace,                                                                                \
+      .vjp = segment_extreme_vjp,                                                                                    \
+      .saves = TD_SAVES_INPUTS | TD_SAVES_OUTPUT,                                                                    \
+      .doc = WORD                                                                                                    \
+      " of the rows of source that have one number in ids" SEGMENT_WORDS EMPTY                                       \
+      " for a number that is not there, an integer dtype's limit. NaN where there is one, which gets no gradient.\n" \
+      "Gradient: the cotangent's row of each number for the element found; those that tie share it.",                \
+      .example = EXAMPLE,                                                                                            \
+      .samples = TD_SAMPLES{{"8; 8", "n=3", 0, 2, "float64; int64"},                                                 \
+                            {"3,3,2; 3,3", NULL, 0, 2, "float64; int32"},                                            \
+                            TD_SAMPLES_END},                                                                         \
   };
 SEGMENT_EXTREME(segment_max, "unsorted_segment_max", "Largest", "-inf",
                 "segment_max(tensor([1., 2., 3.]), [0, 1, 0], 2).tolist()  # [3.0, 2.0]")

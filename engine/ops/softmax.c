@@ -257,6 +257,7 @@ static const td_op softmax = {
     .vjp = softmax_vjp,
     .saves = TD_SAVES_OUTPUT,
     .doc = "exp(x) / sum(exp(x)) along axis, shifted by each line's largest element so that nothing overflows.\n"
+           "A line of -inf alone, or with inf or NaN in it, is NaN.\n"
            "Gradient: y (c - sum(c y)) for the result y and its cotangent c.",
     .example = "softmax(tensor([[0., 0.], [1000., 1000.]])).tolist()  # [[0.5, 0.5], [0.5, 0.5]]",
     .samples = line_samples,
@@ -272,7 +273,9 @@ static const td_op log_softmax = {
     .batch = td_batch_axes,
     .vjp = log_softmax_vjp,
     .saves = TD_SAVES_OUTPUT,
-    .doc = "x - log(sum(exp(x))) along axis, without overflow.\nGradient: c - softmax(x) sum(c) for the cotangent c.",
+    .doc = "x - log(sum(exp(x))) along axis, without overflow. A line of -inf alone, or with NaN in it, is NaN; so is "
+           "inf.\n"
+           "Gradient: c - softmax(x) sum(c) for the cotangent c.",
     .example = "log_softmax(tensor([1000., 0.])).tolist()  # [0.0, -1000.0]",
     .samples = line_samples,
 };

@@ -382,7 +382,8 @@ ROW(i0, TD_ALIAS("bessel_i0"), TD_SAVES_IN0,
 static int i1_kernel(const td_call *call) { return td_map_run(call, &bessel_i_map, 1); }
 static int i1_vjp(td_rule *rule) { return bessel_vjp(rule, 1); }
 ROW(i1, TD_ALIAS("bessel_i1"), TD_SAVES_IN0,
-    "The modified Bessel function of the first kind and order 1.\nGradient: cotangent * (i0(x) - i1(x) / x).",
+    "The modified Bessel function of the first kind and order 1.\nGradient: cotangent * (i0(x) - i1(x) / x), half of "
+    "it at 0.",
     "i1(tensor([0.])).tolist()  # [0.0]", bessel_samples)
 
 // ---- sin(pi x) / (pi x) ----

@@ -62,19 +62,19 @@ static int sin_vjp(td_rule *rule) {
 }
 
 static const td_op sin_op = {
-  .name = "sin",
-  .params = { TD_X },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_floating,
-  .kernel = sin_kernel,
-  .expression = sin_text,
-  .vjp = sin_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "The sine of x.\n"
-         "Gradient: cotangent * cos(x).",
-  .example = "sin(tensor([0., -0.])).tolist()  # [0.0, -0.0]",
-  .samples = any_samples,
+    .name = "sin",
+    .params = {TD_X},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = td_map_floating,
+    .kernel = sin_kernel,
+    .expression = sin_text,
+    .vjp = sin_vjp,
+    .saves = TD_SAVES_IN0,
+    .doc = "The sine of x; of infinities NaN.\n"
+           "Gradient: cotangent * cos(x).",
+    .example = "sin(tensor([0., -0.])).tolist()  # [0.0, -0.0]",
+    .samples = any_samples,
 };
 
 ANGLE_MAP(cos, COS(x), TD_BOTH_CHOICE(x, cos_near)(x))
@@ -87,19 +87,19 @@ static int cos_vjp(td_rule *rule) {
 }
 
 static const td_op cos_op = {
-  .name = "cos",
-  .params = { TD_X },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_floating,
-  .kernel = cos_kernel,
-  .expression = cos_text,
-  .vjp = cos_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "The cosine of x.\n"
-         "Gradient: -cotangent * sin(x).",
-  .example = "cos(tensor([0.])).tolist()  # [1.0]",
-  .samples = any_samples,
+    .name = "cos",
+    .params = {TD_X},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = td_map_floating,
+    .kernel = cos_kernel,
+    .expression = cos_text,
+    .vjp = cos_vjp,
+    .saves = TD_SAVES_IN0,
+    .doc = "The cosine of x; of infinities NaN.\n"
+           "Gradient: -cotangent * sin(x).",
+    .example = "cos(tensor([0.])).tolist()  # [1.0]",
+    .samples = any_samples,
 };
 
 static td_tensor *cosine(td_scope *s, td_tensor *x) { return td_scope_apply(s, &cos_op, NULL, 1, x); }
@@ -117,19 +117,19 @@ static int tan_vjp(td_rule *rule) {
 }
 
 static const td_op tan_op = {
-  .name = "tan",
-  .params = { TD_X },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_floating,
-  .kernel = tan_kernel,
-  .expression = tan_text,
-  .vjp = tan_vjp,
-  .saves = TD_SAVES_OUTPUT,
-  .doc = "The tangent of x.\n"
-         "Gradient: cotangent * (1 + tan(x)**2).",
-  .example = "tan(tensor([0.])).tolist()  # [0.0]",
-  .samples = inner_samples,
+    .name = "tan",
+    .params = {TD_X},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = td_map_floating,
+    .kernel = tan_kernel,
+    .expression = tan_text,
+    .vjp = tan_vjp,
+    .saves = TD_SAVES_OUTPUT,
+    .doc = "The tangent of x; of infinities NaN.\n"
+           "Gradient: cotangent * (1 + tan(x)**2).",
+    .example = "tan(tensor([0.])).tolist()  # [0.0]",
+    .samples = inner_samples,
 };
 
 TD_MAP1(TD_EACH_FLOAT, asin, FLOATING, T, ASIN(x))
@@ -142,20 +142,20 @@ static int asin_vjp(td_rule *rule) {
 }
 
 static const td_op asin_op = {
-  .name = "asin",
-  .alias = TD_ALIAS("arcsin"),
-  .params = { TD_X },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_floating,
-  .kernel = asin_kernel,
-  .expression = asin_text,
-  .vjp = asin_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "The angle in [-pi/2, pi/2] whose sine is x; NaN outside of [-1, 1].\n"
-         "Gradient: cotangent / sqrt(1 - x**2).",
-  .example = "asin(tensor([0.])).tolist()  # [0.0]",
-  .samples = inner_samples,
+    .name = "asin",
+    .alias = TD_ALIAS("arcsin"),
+    .params = {TD_X},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = td_map_floating,
+    .kernel = asin_kernel,
+    .expression = asin_text,
+    .vjp = asin_vjp,
+    .saves = TD_SAVES_IN0,
+    .doc = "The angle in [-pi/2, pi/2] whose sine is x; NaN outside of [-1, 1].\n"
+           "Gradient: cotangent / sqrt(1 - x**2), an infinity at -1 and 1.",
+    .example = "asin(tensor([0.])).tolist()  # [0.0]",
+    .samples = inner_samples,
 };
 
 TD_MAP1(TD_EACH_FLOAT, acos, FLOATING, T, ACOS(x))
@@ -168,20 +168,20 @@ static int acos_vjp(td_rule *rule) {
 }
 
 static const td_op acos_op = {
-  .name = "acos",
-  .alias = TD_ALIAS("arccos"),
-  .params = { TD_X },
-  .kind = TD_KIND_ELEMENTWISE,
-  .method = true,
-  .infer = td_map_floating,
-  .kernel = acos_kernel,
-  .expression = acos_text,
-  .vjp = acos_vjp,
-  .saves = TD_SAVES_IN0,
-  .doc = "The angle in [0, pi] whose cosine is x; NaN outside of [-1, 1].\n"
-         "Gradient: -cotangent / sqrt(1 - x**2).",
-  .example = "acos(tensor([1.])).tolist()  # [0.0]",
-  .samples = inner_samples,
+    .name = "acos",
+    .alias = TD_ALIAS("arccos"),
+    .params = {TD_X},
+    .kind = TD_KIND_ELEMENTWISE,
+    .method = true,
+    .infer = td_map_floating,
+    .kernel = acos_kernel,
+    .expression = acos_text,
+    .vjp = acos_vjp,
+    .saves = TD_SAVES_IN0,
+    .doc = "The angle in [0, pi] whose cosine is x; NaN outside of [-1, 1].\n"
+           "Gradient: -cotangent / sqrt(1 - x**2), an infinity at -1 and 1.",
+    .example = "acos(tensor([1.])).tolist()  # [0.0]",
+    .samples = inner_samples,
 };
 
 TD_MAP1(TD_EACH_FLOAT, atan, FLOATING, T, ATAN(x))
@@ -431,7 +431,7 @@ INVERSE_ROW(acosh, "arccosh",
             "acosh(tensor([1., inf])).tolist()  # [0.0, inf]", above_samples)
 INVERSE_ROW(atanh, "arctanh",
             "The number whose hyperbolic tangent is x; infinities at -1 and 1, NaN beyond.\n"
-            "Gradient: cotangent / (1 - x**2).",
+            "Gradient: cotangent / (1 - x**2), an infinity at -1 and 1.",
             "atanh(tensor([0., 1.])).tolist()  # [0.0, inf]", inner_samples)
 
 // ---- degrees and radians ----

@@ -1,6 +1,6 @@
 // Walks the op table at sizes where work is cut into pieces: values and gradients have the same bits on one thread and
-// on many, and a call's bytes are those of its results and workspace. Samples are enlarged along one of their sizes at a
-// time. And long sums in float32 keep their digits.
+// on many, and a call's bytes are those of its results and workspace. Samples are enlarged along one of their sizes at
+// a time. And long sums in float32 keep their digits.
 #include <check.h>
 #include <ctype.h>
 #include <math.h>
