@@ -417,8 +417,9 @@ void fuzz_checkpoint(const uint8_t *bytes, size_t size) {
       "d=iter(Dataset(arange(3)).shuffle(3))).restore(path, strict=False, verbose=False)\n"
       "opened(restored)\nopened(lambda: load_model(path))\nopened(lambda: load_weights(Dense(2), path))\n"
       "opened(lambda: Dataset.load(path))\n";
+  const char *file = file_of(bytes, size); // its context outlives the session
   open_session();
-  td_str *path = td_str_from(session, file_of(bytes, size));
+  td_str *path = td_str_from(session, file);
   if (!path || !td_module_set(session, session->main, "path", td_from(path))) fail("no memory for a path");
   td_run_options options = {.name = "checkpoint", .folder = ""};
   atomic_store(&running, 1);
