@@ -21,8 +21,8 @@ typedef struct td_cell_names { // one block
   td_cell_name items[]; // in order of their names
 } td_cell_names;
 
-// Of a text that does not parse: none. NULL: no memory. The interpreter is used by one thread at a time: a session's own
-// by td_session_ask, or one of the face's, which sees what is typed while a cell runs.
+// Of a text that does not parse: none. NULL: no memory. The interpreter is used by one thread at a time: a session's
+// own by td_session_ask, or one of the face's, which sees what is typed while a cell runs.
 td_cell_names *td_cell_names_read(td_interpreter *, const char *text, size_t length);
 void td_cell_names_free(td_cell_names *names); // NULL is allowed
 unsigned td_cell_names_find(const td_cell_names *names, const char *name); // what is done with it; 0: nothing

@@ -1,5 +1,5 @@
-// Which cells are stale (cell_names.h). Edges lead from a cell to those that it gives a name to; they are found once over a
-// list of all uses in order of name and cell. Then marks spread along the edges until nothing changes.
+// Which cells are stale (cell_names.h). Edges lead from a cell to those that it gives a name to; they are found once
+// over a list of all uses in order of name and cell. Then marks spread along the edges until nothing changes.
 #include <stdlib.h>
 #include <string.h>
 #include "engine/base/memory.h"
@@ -55,7 +55,8 @@ static bool add_edge(graph *g, int from, int to) {
   return true;
 }
 
-// uses[from..to) are the cells with one name. Its user at: from the last sure binding above, or from all bindings below.
+// uses[from..to) are the cells with one name. Its user at: from the last sure binding above, or from all bindings
+// below.
 static bool link_user(graph *g, int from, int to, int at) {
   int first = at - 1;
   while (first >= from && !(g->uses[first].does & TD_NAME_BINDS)) first--;

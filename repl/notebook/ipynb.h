@@ -1,6 +1,6 @@
-// Jupyter's notebooks, nbformat 4: read from any writer, written as nbformat 4.5 does (one space of indentation, keys in
-// order). What is not changed comes back byte for byte: each cell keeps its JSON, and so does what stands around the
-// cells; of a changed cell, keys that this program doesn't know, and outputs that no run replaced.
+// Jupyter's notebooks, nbformat 4: read from any writer, written as nbformat 4.5 does (one space of indentation, keys
+// in order). What is not changed comes back byte for byte: each cell keeps its JSON, and so does what stands around
+// the cells; of a changed cell, keys that this program doesn't know, and outputs that no run replaced.
 #ifndef TD_NOTEBOOK_IPYNB_H
 #define TD_NOTEBOOK_IPYNB_H
 #include "engine/base/context.h"

@@ -1,8 +1,8 @@
 // The journal of a notebook that is open: what was typed, run and put out, appended as it happens, so that after kill
-// -9, a hang-up or a power cut the next start offers it all back. It stands beside the deck (.NAME.journal), a notebook
-// without a file has it in the user's data folder. It is locked while it is in use: who opens the same deck elsewhere is
-// told; the lock of a process that died is gone with it. A journal never stops the work: what can't be written is told
-// once. All functions are for the face's thread.
+// -9, a hang-up or a power cut the next start offers it all back. It stands beside the deck (.NAME.journal), a
+// notebook without a file has it in the user's data folder. It is locked while it is in use: who opens the same deck
+// elsewhere is told; the lock of a process that died is gone with it. A journal never stops the work: what can't be
+// written is told once. All functions are for the face's thread.
 #ifndef TD_NOTEBOOK_JOURNAL_H
 #define TD_NOTEBOOK_JOURNAL_H
 #include "engine/base/context.h"

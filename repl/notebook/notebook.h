@@ -60,7 +60,7 @@ typedef struct td_notebook_cell {
   int waiting;                   // the number of the run that it waits for, or that runs; 0: none
   enum td_cell_status status, before; // before: it waited
   double seconds;                // of its last run
-  uint64_t revision;             // of the notebook when something of this cell changed last, the face's scroll left aside
+  uint64_t revision;             // of the notebook when something of this cell changed last, but for scroll
   uint64_t content_at;           // what a file holds of it changed last; 0: not since it was read
   uint64_t changed_at, ran_at;   // text or kind changed last; its last run began (0: not in this session)
   uint64_t outputs_at;           // outputs changed last by something else than a run: cleared, brought back
@@ -103,7 +103,7 @@ uint64_t td_notebook_hash(const char *text, size_t length);                // of
 // The cell ran in this session and its text is not the one that ran.
 bool td_notebook_is_changed(const td_notebook_cell *cell);
 bool td_notebook_is_running(const td_notebook_cell *cell);                 // or waits for its run, or pauses in it
-bool td_notebook_is_saved(const td_notebook *notebook);                    // nothing that a deck file holds changed since
+bool td_notebook_is_saved(const td_notebook *notebook);                    // nothing that a deck holds changed since
 void td_notebook_saved(td_notebook *notebook);                             // a face or a journal wrote it to its file
 
 // ---- operations: each is one step of undo. false: no memory or no such cell, and nothing has changed ----
@@ -112,7 +112,7 @@ void td_notebook_saved(td_notebook *notebook);                             // a 
 bool td_notebook_insert(td_notebook *notebook, int index, bool markdown, const char *text, size_t length);
 bool td_notebook_delete(td_notebook *notebook, int index);
 bool td_notebook_move(td_notebook *notebook, int from, int to);            // to: its index afterwards
-bool td_notebook_split(td_notebook *notebook, int index, size_t byte);     // the text from byte on becomes the next cell
+bool td_notebook_split(td_notebook *notebook, int index, size_t byte);     // what follows byte is the next cell
 bool td_notebook_merge(td_notebook *notebook, int index);                  // with the next one
 bool td_notebook_set_kind(td_notebook *notebook, int index, bool markdown);
 bool td_notebook_set_text(td_notebook *notebook, int index, const char *text, size_t length);
@@ -128,11 +128,12 @@ int td_notebook_redo(td_notebook *notebook);
 
 // ---- runs: no steps of undo ----
 
-// The cell waits for its run; the number for td_run_options.cell. 0: no such cell, markdown, or it waits or runs already.
+// The cell waits for its run; the number for td_run_options.cell. 0: no such cell, markdown, or it waits or runs
+// already.
 int td_notebook_queue(td_notebook *notebook, int index);
 void td_notebook_set_status(td_notebook *notebook, int index, enum td_cell_status status); // by no event
-// Takes an event into the cell whose run it belongs to, by its number; that may be a deleted one that undo can bring back.
-// The index of the cell; -1: none. Nothing fills memory: a long stream keeps its head and its tail.
+// Takes an event into the cell whose run it belongs to, by its number; that may be a deleted one that undo can bring
+// back. The index of the cell; -1: none. Nothing fills memory: a long stream keeps its head and its tail.
 int td_notebook_event(td_notebook *notebook, const td_event *event);
 
 // ---- order ----

@@ -179,7 +179,11 @@ def random_notebook(random):  # any texts, outputs of all kinds
         if random.integers(0, 3) == 0:
             cells.append(new_markdown_cell(text()))
         else:
-            cells.append(new_code_cell(text(), metadata={"k": [text()]}, outputs=[output() for _ in range(random.integers(0, 3))]))
+            cells.append(
+                new_code_cell(
+                    text(), metadata={"k": [text()]}, outputs=[output() for _ in range(random.integers(0, 3))]
+                )
+            )
     return new_notebook(cells=cells, metadata={"title": text()})
 
 
@@ -187,7 +191,9 @@ def exchange_notebooks():
     import nbformat
 
     with open("a.deck", "w", encoding="utf-8") as f:
-        f.write("# %% [markdown]\n# Title\n\n# %% id=first\nx = tensor([1.0, 2.0])\nprint(x, 'é')\nx * 2\n\n# %%\n1 / 0\n")
+        f.write(
+            "# %% [markdown]\n# Title\n\n# %% id=first\nx = tensor([1.0, 2.0])\nprint(x, 'é')\nx * 2\n\n# %%\n1 / 0\n"
+        )
     check(convert("a.deck", "a.ipynb"), "a deck is converted")
     cells = read_valid("a.ipynb").cells
     check([c.cell_type for c in cells] == ["markdown", "code", "code"] and cells[1].id == "first", "cells")
@@ -198,13 +204,19 @@ def exchange_notebooks():
     check(cells[1].outputs[0].text == "[1., 2.] é\n" and cells[1].execution_count == 1, "output and number")
     check(cells[2].outputs[0].ename == "ZeroDivisionError", "error")
     check(convert("a.ipynb", "b.deck") and convert("b.deck", "c.ipynb"), "and back")
-    check([c.source for c in read_valid("c.ipynb").cells] == [c.source for c in read_valid("a.ipynb").cells], "sources again")
+    check(
+        [c.source for c in read_valid("c.ipynb").cells] == [c.source for c in read_valid("a.ipynb").cells],
+        "sources again",
+    )
     random = np.random.default_rng(3)
     for i in range(count):
         notebook = random_notebook(random)
         with open("r.ipynb", "w", encoding="utf-8", newline="") as f:
             f.write(nbformat.writes(notebook) + "\n" * (i % 2))
-        check(convert("r.ipynb", "s.ipynb") and open("r.ipynb", "rb").read() == open("s.ipynb", "rb").read(), "byte for byte")
+        check(
+            convert("r.ipynb", "s.ipynb") and open("r.ipynb", "rb").read() == open("s.ipynb", "rb").read(),
+            "byte for byte",
+        )
         check(convert("r.ipynb", "s.deck") and convert("s.deck", "t.ipynb"), "by a deck")
         read_valid("t.ipynb")
 

@@ -25,7 +25,9 @@ static void finish(void) {
   ck_assert_int_eq(td_memory_live(), 0);
 }
 
-static void add(const char *text) { ck_assert(td_notebook_insert(notebook, notebook->count, false, text, strlen(text))); }
+static void add(const char *text) {
+  ck_assert(td_notebook_insert(notebook, notebook->count, false, text, strlen(text)));
+}
 
 // "a|b|(markdown)", with "!" behind a cell with outputs and "-" behind a folded one.
 static char *told(void) {
@@ -64,21 +66,36 @@ static void run(int index) { // prints its own text
 START_TEST(operations) {
   add("a"), add("b\nc"), add("d");
   is("a|b\nc|d");
-  ck_assert(td_notebook_split(notebook, 1, 2)); is("a|b|c|d");
-  ck_assert(td_notebook_merge(notebook, 2)); is("a|b|c\nd");
-  ck_assert(td_notebook_move(notebook, 2, 0)); is("c\nd|a|b");
-  ck_assert(td_notebook_move(notebook, 0, 1)); is("a|c\nd|b");
-  ck_assert(td_notebook_set_kind(notebook, 1, true)); is("a|(c\nd)|b");
-  ck_assert(td_notebook_delete(notebook, 0)); is("(c\nd)|b");
-  ck_assert(td_notebook_set_text(notebook, 1, "e", 1)); is("(c\nd)|e");
-  run(1); is("(c\nd)|e!1");
-  ck_assert(td_notebook_clear_outputs(notebook, -1)); is("(c\nd)|e");
-  ck_assert(td_notebook_fold(notebook, 1, true)); is("(c\nd)|e-");
-  ck_assert_int_eq(td_notebook_undo(notebook), 1); is("(c\nd)|e");
-  ck_assert_int_eq(td_notebook_undo(notebook), 1); is("(c\nd)|e!1");
-  ck_assert_int_eq(td_notebook_undo(notebook), 1); is("(c\nd)|b!1"); // a run is no step
-  ck_assert_int_eq(td_notebook_undo(notebook), 0); is("a|(c\nd)|b!1");
-  ck_assert_int_eq(td_notebook_redo(notebook), 0); is("(c\nd)|b!1");
+  ck_assert(td_notebook_split(notebook, 1, 2));
+  is("a|b|c|d");
+  ck_assert(td_notebook_merge(notebook, 2));
+  is("a|b|c\nd");
+  ck_assert(td_notebook_move(notebook, 2, 0));
+  is("c\nd|a|b");
+  ck_assert(td_notebook_move(notebook, 0, 1));
+  is("a|c\nd|b");
+  ck_assert(td_notebook_set_kind(notebook, 1, true));
+  is("a|(c\nd)|b");
+  ck_assert(td_notebook_delete(notebook, 0));
+  is("(c\nd)|b");
+  ck_assert(td_notebook_set_text(notebook, 1, "e", 1));
+  is("(c\nd)|e");
+  run(1);
+  is("(c\nd)|e!1");
+  ck_assert(td_notebook_clear_outputs(notebook, -1));
+  is("(c\nd)|e");
+  ck_assert(td_notebook_fold(notebook, 1, true));
+  is("(c\nd)|e-");
+  ck_assert_int_eq(td_notebook_undo(notebook), 1);
+  is("(c\nd)|e");
+  ck_assert_int_eq(td_notebook_undo(notebook), 1);
+  is("(c\nd)|e!1");
+  ck_assert_int_eq(td_notebook_undo(notebook), 1);
+  is("(c\nd)|b!1"); // a run is no step
+  ck_assert_int_eq(td_notebook_undo(notebook), 0);
+  is("a|(c\nd)|b!1");
+  ck_assert_int_eq(td_notebook_redo(notebook), 0);
+  is("(c\nd)|b!1");
   while (td_notebook_undo(notebook) >= 0) continue;
   is("");
   while (td_notebook_redo(notebook) >= 0) continue;
@@ -101,7 +118,8 @@ END_TEST
 
 START_TEST(typing) { // is one step as long as nothing else is done
   add("");
-  ck_assert(td_notebook_type(notebook, 0, "x", 1) && td_notebook_type(notebook, 0, "x =", 3) && td_notebook_type(notebook, 0, "x = 1", 5));
+  ck_assert(td_notebook_type(notebook, 0, "x", 1) && td_notebook_type(notebook, 0, "x =", 3) &&
+            td_notebook_type(notebook, 0, "x = 1", 5));
   ck_assert(td_notebook_fold(notebook, 0, true));
   ck_assert(td_notebook_type(notebook, 0, "x = 12", 6) && td_notebook_type(notebook, 0, "x = 12", 6));
   td_notebook_undo(notebook), is("x = 1-");
@@ -205,7 +223,13 @@ START_TEST(events_to_outputs) {
   event((td_event){.kind = TD_EVENT_METRIC, .text = "loss", .done = 1});
   event((td_event){.kind = TD_EVENT_IMAGE, .text = "image 2x1", .pixels = pixels, .width = 2, .height = 1});
   event((td_event){.kind = TD_EVENT_VALUE, .text = "4", .length = 1});
-  event((td_event){.kind = TD_EVENT_ERROR, .text = "error: x\n", .length = 9, .detail = "error: x", .name = "d", .line = 3, .column = 4});
+  event((td_event){.kind = TD_EVENT_ERROR,
+                   .text = "error: x\n",
+                   .length = 9,
+                   .detail = "error: x",
+                   .name = "d",
+                   .line = 3,
+                   .column = 4});
   uint64_t revision = notebook->revision;
   event((td_event){.kind = TD_EVENT_CELL_FINISHED, .cell = number, .status = TD_RUN_FAILED, .seconds = 2});
   ck_assert_uint_gt(cell->revision, revision);
@@ -225,7 +249,8 @@ END_TEST
 
 START_TEST(pauses) { // and cells that run in one, or not at all
   add("loop()"), add("x"), add("y");
-  int loop = td_notebook_queue(notebook, 0), aside = td_notebook_queue(notebook, 1), later = td_notebook_queue(notebook, 2);
+  int loop = td_notebook_queue(notebook, 0), aside = td_notebook_queue(notebook, 1),
+      later = td_notebook_queue(notebook, 2);
   ck_assert_int_eq(td_notebook_queue(notebook, 0), 0);
   td_notebook_cell **cells = notebook->cells;
   event((td_event){.kind = TD_EVENT_CELL_STARTED, .cell = loop, .text = "loop()", .length = 6});
@@ -275,7 +300,8 @@ START_TEST(long_streams) { // 60 MB of lines, one of a single line
     int number = td_notebook_queue(notebook, lines);
     event((td_event){.kind = TD_EVENT_CELL_STARTED, .cell = number, .text = "f()", .length = 3});
     event((td_event){.kind = TD_EVENT_OUTPUT, .stream = 1, .text = "first\n", .length = 6});
-    for (int i = 0; i < 960; i++) event((td_event){.kind = TD_EVENT_OUTPUT, .stream = 1, .text = block, .length = sizeof block});
+    for (int i = 0; i < 960; i++)
+      event((td_event){.kind = TD_EVENT_OUTPUT, .stream = 1, .text = block, .length = sizeof block});
     event((td_event){.kind = TD_EVENT_OUTPUT, .stream = 1, .text = "last\n", .length = 5});
     const td_cell_output *o = notebook->cells[lines]->outputs;
     ck_assert_uint_lt(o->text.length, 6 << 20);
@@ -302,14 +328,17 @@ START_TEST(many_outputs) {
   ck_assert_int_eq(cell->output_count, 1000);
   size_t printed = 0;
   for (int i = 0; i < 1000; i++)
-    if (cell->outputs[i].kind == TD_OUTPUT_STREAM && cell->outputs[i].stream == 1) printed += cell->outputs[i].text.length;
+    if (cell->outputs[i].kind == TD_OUTPUT_STREAM && cell->outputs[i].stream == 1)
+      printed += cell->outputs[i].text.length;
   ck_assert_uint_eq(printed, 10000);
 }
 END_TEST
 
 // ---- names ----
 
-static const struct { const char *text, *names; } names[] = {
+static const struct {
+  const char *text, *names;
+} names[] = {
     {"x = 1", "x:b"},
     {"x = y + 1", "x:b y:u"},
     {"x = 1\nprint(x)", "print:u x:b"},
@@ -451,13 +480,28 @@ END_TEST
 
 int main(void) {
   Suite *suite = suite_create("notebook/cells");
-  const struct { const char *name; const TTest *test; int count; } cases[] = {
-      {"operations", operations, 1}, {"refusals", refusals, 1}, {"typing", typing, 1}, {"undo", undo_of_anything, 1},
-      {"steps", many_steps, 1}, {"memory", memory_runs_out, 1}, {"events", events_to_outputs, 1},
-      {"deleted", deleted_while_running, 1}, {"pauses", pauses, 1}, {"streams", long_streams, 1}, {"outputs", many_outputs, 1},
-      {"names", names_of_texts, sizeof names / sizeof *names}, {"stale", stale_cells, 1}, {"changes", stale_by_changes, 1},
-      {"below", stale_from_below, 1}, {"order", order_of_runs, 1}, {"many", stale_with_many_cells, 1},
-      {"visible", visible_text, 1}};
+  const struct {
+    const char *name;
+    const TTest *test;
+    int count;
+  } cases[] = {{"operations", operations, 1},
+               {"refusals", refusals, 1},
+               {"typing", typing, 1},
+               {"undo", undo_of_anything, 1},
+               {"steps", many_steps, 1},
+               {"memory", memory_runs_out, 1},
+               {"events", events_to_outputs, 1},
+               {"deleted", deleted_while_running, 1},
+               {"pauses", pauses, 1},
+               {"streams", long_streams, 1},
+               {"outputs", many_outputs, 1},
+               {"names", names_of_texts, sizeof names / sizeof *names},
+               {"stale", stale_cells, 1},
+               {"changes", stale_by_changes, 1},
+               {"below", stale_from_below, 1},
+               {"order", order_of_runs, 1},
+               {"many", stale_with_many_cells, 1},
+               {"visible", visible_text, 1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *test = tcase_create(cases[i].name);
     tcase_add_checked_fixture(test, start, finish);

@@ -45,19 +45,41 @@ static void read_deck(const char *text, size_t length) {
 static void writes(const char *wanted, size_t length) {
   td_text text = {0};
   td_deck_print(notebook, &text);
-  ck_assert_msg(text.length == length && !memcmp(text.data, wanted, length), "wanted:\n%.*s\nwritten:\n%.*s", (int)length, wanted,
-                (int)text.length, text.data);
+  ck_assert_msg(text.length == length && !memcmp(text.data, wanted, length), "wanted:\n%.*s\nwritten:\n%.*s",
+                (int)length, wanted, (int)text.length, text.data);
   td_text_clear(&text);
 }
 
 // ---- decks ----
 
-static const char *const decks[] = {
-    "", "a", "a\n", "a\n\n\n", "\n", "\n\na\n", "# %%", "# %%\n", "# %%\n# %%\n# %%", "# %%\n\n\n# %%\n\n", "a\n# %%\nb", "a\n\n# %% title\nb\n\n",
-    "# %% [markdown]\n# a\n#\n# b\n", "# %% [markdown]\n# a\n#\n", "# %% [markdown]\n#a\n", "# %% [markdown]\nplain\n# b\n",
-    "# %% [markdown]\n# \n", "# %% [markdown]\n#\n", "# %% [markdown]\n\n# a\n\n# b\n", "# %%\r\na\r\n\r\n# %% [markdown]\r\n# b\r\n#\r\n# c\r\n",
-    "# %% id=a1 tags=x\n1\n\n# %% id=\"b-2\"\n2\n", "# %% [markdown] t\n# x\n\n# %% é [markdown]\n# ü\n", "#%%\n # %%\n", "'''\n# %%\n'''\n",
-    "<<<<<<< HEAD\n# %%\na\n=======\n# %%\nb\n>>>>>>> x\n", "\t\n \n# %%\n  x\n  ", "# %%%%\na\n", "\r\r\n\r"};
+static const char *const decks[] = {"",
+                                    "a",
+                                    "a\n",
+                                    "a\n\n\n",
+                                    "\n",
+                                    "\n\na\n",
+                                    "# %%",
+                                    "# %%\n",
+                                    "# %%\n# %%\n# %%",
+                                    "# %%\n\n\n# %%\n\n",
+                                    "a\n# %%\nb",
+                                    "a\n\n# %% title\nb\n\n",
+                                    "# %% [markdown]\n# a\n#\n# b\n",
+                                    "# %% [markdown]\n# a\n#\n",
+                                    "# %% [markdown]\n#a\n",
+                                    "# %% [markdown]\nplain\n# b\n",
+                                    "# %% [markdown]\n# \n",
+                                    "# %% [markdown]\n#\n",
+                                    "# %% [markdown]\n\n# a\n\n# b\n",
+                                    "# %%\r\na\r\n\r\n# %% [markdown]\r\n# b\r\n#\r\n# c\r\n",
+                                    "# %% id=a1 tags=x\n1\n\n# %% id=\"b-2\"\n2\n",
+                                    "# %% [markdown] t\n# x\n\n# %% é [markdown]\n# ü\n",
+                                    "#%%\n # %%\n",
+                                    "'''\n# %%\n'''\n",
+                                    "<<<<<<< HEAD\n# %%\na\n=======\n# %%\nb\n>>>>>>> x\n",
+                                    "\t\n \n# %%\n  x\n  ",
+                                    "# %%%%\na\n",
+                                    "\r\r\n\r"};
 
 START_TEST(unchanged_decks) {
   read_deck(decks[_i], strlen(decks[_i]));
@@ -77,7 +99,8 @@ static uint32_t draw(uint32_t below) {
 }
 
 START_TEST(decks_of_pieces) {
-  static const char *const pieces[] = {"# %%", "\n", "\r\n", " [markdown]", " ", "# ", "#", "%%", "x = 1\n", "\"\"\"", "# %%\n", "é", "\xff", "\0", "id=q", "\n\n"};
+  static const char *const pieces[] = {"# %%",    "\n",     "\r\n",   " [markdown]", " ",    "# ", "#",    "%%",
+                                       "x = 1\n", "\"\"\"", "# %%\n", "é",           "\xff", "\0", "id=q", "\n\n"};
   for (int round = 0; round < 20000; round++) {
     char text[512];
     size_t length = 0;
@@ -107,10 +130,14 @@ START_TEST(changed_decks) {
   ck_assert_str_eq(notebook->cells[1]->name, "q");
   ck_assert_str_eq(notebook->cells[2]->text.data, "c");
   change(text, "a\n# %% t id=q\nb2\n\n\n# %% [markdown] s\n# c\n", td_notebook_set_text(notebook, 1, "b2", 2));
-  change(text, "a\n# %% t id=q\nb\n\n\n# %% [markdown] s\n# c\n#\n# d\n", td_notebook_set_text(notebook, 2, "c\n\nd", 4));
-  change(text, "a\n\n# %%\nnew\n\n# %% t id=q\nb\n\n\n# %% [markdown] s\n# c\n", td_notebook_insert(notebook, 1, false, "new", 3));
-  change(text, "# %% [markdown]\n# new\n\n# %%\na\n# %% t id=q\nb\n\n\n# %% [markdown] s\n# c\n", td_notebook_insert(notebook, 0, true, "new", 3));
-  change(text, "a\n# %% t id=q\nb\n\n\n# %% [markdown] s\n# c\n\n# %%\nnew\n", td_notebook_insert(notebook, 3, false, "new", 3));
+  change(text, "a\n# %% t id=q\nb\n\n\n# %% [markdown] s\n# c\n#\n# d\n",
+         td_notebook_set_text(notebook, 2, "c\n\nd", 4));
+  change(text, "a\n\n# %%\nnew\n\n# %% t id=q\nb\n\n\n# %% [markdown] s\n# c\n",
+         td_notebook_insert(notebook, 1, false, "new", 3));
+  change(text, "# %% [markdown]\n# new\n\n# %%\na\n# %% t id=q\nb\n\n\n# %% [markdown] s\n# c\n",
+         td_notebook_insert(notebook, 0, true, "new", 3));
+  change(text, "a\n# %% t id=q\nb\n\n\n# %% [markdown] s\n# c\n\n# %%\nnew\n",
+         td_notebook_insert(notebook, 3, false, "new", 3));
   change(text, "# %% t id=q\nb\n\n\n# %% [markdown] s\n# c\n", td_notebook_delete(notebook, 0));
   change(text, "a\n# %% [markdown] t id=q\n# b\n\n\n# %% [markdown] s\n# c\n", td_notebook_set_kind(notebook, 1, true));
   change(text, "a\n# %% t id=q\nb\n\n\n# %% s\nc\n", td_notebook_set_kind(notebook, 2, false));
@@ -120,7 +147,8 @@ START_TEST(changed_decks) {
 END_TEST
 
 START_TEST(prose) { // any text of a markdown cell comes back, but for a text that looks like comments itself
-  static const char *const texts[] = {"a", "# Title", "a\n\nb", "%% magic", "a\n%%b", "", "  x", "#", "# \n#", "\xc3\xa9"};
+  static const char *const texts[] = {"a", "# Title", "a\n\nb", "%% magic", "a\n%%b",
+                                      "",  "  x",     "#",      "# \n#",    "\xc3\xa9"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     again();
     ck_assert(td_notebook_insert(notebook, 0, true, texts[i], strlen(texts[i])));
@@ -176,20 +204,27 @@ START_TEST(unchanged_notebooks) {
 END_TEST
 
 START_TEST(refused_notebooks) {
-  static const char *const refusals[][2] = {
-      {"bad_short", "byte 44: Unterminated string starting at"}, {"bad_source", "byte 44: a text or a list of texts is expected"},
-      {"bad_old", "byte 33: nbformat 3 is not read, only nbformat 4"}, {"bad_new", "byte 28: nbformat 5 is not read"},
-      {"bad_list", "byte 1: not a notebook"}, {"bad_text", "byte 0: Expecting value"}, {"bad_none", "byte 0: Expecting value"},
-      {"bad_deep", "byte 214: nested too deep"}, {"bad_type", "byte 25: a cell without a cell_type"},
-      {"bad_more", "byte 29: more than a notebook follows"}, {"bad_escape", "byte 44: Invalid \\escape"},
-      {"bad_twice", "byte 22: a second list of cells"}, {"no_such", "No such file"}};
+  static const char *const refusals[][2] = {{"bad_short", "byte 44: Unterminated string starting at"},
+                                            {"bad_source", "byte 44: a text or a list of texts is expected"},
+                                            {"bad_old", "byte 33: nbformat 3 is not read, only nbformat 4"},
+                                            {"bad_new", "byte 28: nbformat 5 is not read"},
+                                            {"bad_list", "byte 1: not a notebook"},
+                                            {"bad_text", "byte 0: Expecting value"},
+                                            {"bad_none", "byte 0: Expecting value"},
+                                            {"bad_deep", "byte 214: nested too deep"},
+                                            {"bad_type", "byte 25: a cell without a cell_type"},
+                                            {"bad_more", "byte 29: more than a notebook follows"},
+                                            {"bad_escape", "byte 44: Invalid \\escape"},
+                                            {"bad_twice", "byte 22: a second list of cells"},
+                                            {"no_such", "No such file"}};
   for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
     char name[64];
     td_notebook *none;
     snprintf(name, sizeof name, "%s.ipynb", refusals[i][0]);
     ck_assert_int_eq(td_notebook_open(context, sample(name), &none), TD_ERROR_FILE);
     ck_assert_ptr_null(none);
-    ck_assert_msg(strstr(context->error.message, refusals[i][1]) && strstr(context->error.message, name), "%s", context->error.message);
+    ck_assert_msg(strstr(context->error.message, refusals[i][1]) && strstr(context->error.message, name), "%s",
+                  context->error.message);
   }
 }
 END_TEST
@@ -198,7 +233,8 @@ START_TEST(what_jupyter_writes) {
   open_sample("jupyter.ipynb");
   ck_assert_int_eq(notebook->count, 6);
   const td_notebook_cell *pi = notebook->cells[1], *plot = notebook->cells[2], *fail = notebook->cells[3];
-  ck_assert(notebook->cells[0]->markdown && !strcmp(notebook->cells[0]->text.data, "# Title\n\n![a](attachment:a.png)"));
+  ck_assert(notebook->cells[0]->markdown &&
+            !strcmp(notebook->cells[0]->text.data, "# Title\n\n![a](attachment:a.png)"));
   ck_assert(!strcmp(pi->name, "pi") && pi->number == 3 && pi->status == TD_CELL_IDLE && !pi->ran_at);
   ck_assert_str_eq(pi->outputs[0].text.data, "one\ntwo\r\nthree");
   ck_assert(pi->outputs[1].stream == 2 && pi->outputs[1].text.data[0] == '\x1b');
@@ -210,12 +246,15 @@ START_TEST(what_jupyter_writes) {
 #endif
   ck_assert_int_eq(plot->outputs[1].kind, TD_OUTPUT_DATA);
   ck_assert_str_eq(fail->outputs[0].detail, "ValueError: é");
-  ck_assert_str_eq(fail->outputs[0].text.data, "--------------------\nValueError  Traceback (most recent call last)\nValueError: é\n");
+  ck_assert_str_eq(fail->outputs[0].text.data,
+                   "--------------------\nValueError  Traceback (most recent call last)\nValueError: é\n");
   ck_assert(notebook->cells[4]->markdown);
 }
 END_TEST
 
-static void has(const td_text *text, const char *part) { ck_assert_msg(strstr(text->data, part), "%s is not in\n%s", part, text->data); }
+static void has(const td_text *text, const char *part) {
+  ck_assert_msg(strstr(text->data, part), "%s is not in\n%s", part, text->data);
+}
 
 START_TEST(changed_notebooks) { // unknown keys and outputs stay, other cells don't change by a byte
   open_sample("jupyter.ipynb");
@@ -263,7 +302,8 @@ START_TEST(outputs_of_runs) { // come back as they were
   event((td_event){.kind = TD_EVENT_OUTPUT, .stream = 2, .text = "c", .length = 1});
   event((td_event){.kind = TD_EVENT_IMAGE, .text = "image 2x1", .pixels = pixels, .width = 2, .height = 1});
   event((td_event){.kind = TD_EVENT_VALUE, .text = "4\n5", .length = 3});
-  event((td_event){.kind = TD_EVENT_ERROR, .text = "error: KeyError: 'x'\n  at\n", .length = 26, .detail = "error: KeyError: 'x'"});
+  event((td_event){
+      .kind = TD_EVENT_ERROR, .text = "error: KeyError: 'x'\n  at\n", .length = 26, .detail = "error: KeyError: 'x'"});
   event((td_event){.kind = TD_EVENT_CELL_FINISHED, .cell = number, .status = TD_RUN_FAILED});
   td_text text = printed(), second;
   again();
@@ -292,7 +332,8 @@ START_TEST(long_output) { // says what is left out
   ck_assert(td_notebook_insert(notebook, 0, false, "f()", 3));
   int number = td_notebook_queue(notebook, 0);
   event((td_event){.kind = TD_EVENT_CELL_STARTED, .cell = number, .text = "f()", .length = 3});
-  for (int i = 0; i < 1000000; i++) event((td_event){.kind = TD_EVENT_OUTPUT, .stream = 1, .text = "0123456789\n", .length = 11});
+  for (int i = 0; i < 1000000; i++)
+    event((td_event){.kind = TD_EVENT_OUTPUT, .stream = 1, .text = "0123456789\n", .length = 11});
   td_text text = printed();
   const char *notice = strstr(text.data, " are left out ...\\n\"");
   ck_assert_ptr_nonnull(notice);
@@ -359,7 +400,9 @@ static void check_save(bool saved, const char *name, const char *holds) {
   int code = td_notebook_save(context, notebook, name);
   char *text = file_text(name, &size);
   ck_assert_msg((code == TD_OK) == saved && !strcmp(text, holds), "%s: %s", name, text);
-  if (!saved) ck_assert_msg(strstr(context->error.message, name) && strstr(context->error.hint, "save again"), "%s", context->error.message);
+  if (!saved)
+    ck_assert_msg(strstr(context->error.message, name) && strstr(context->error.hint, "save again"), "%s",
+                  context->error.message);
   td_memory_free(text);
 }
 
@@ -423,11 +466,24 @@ END_TEST
 
 int main(void) {
   Suite *suite = suite_create("notebook/decks");
-  const struct { const char *name; const TTest *test; int count; } cases[] = {
-      {"unchanged", unchanged_decks, sizeof decks / sizeof *decks}, {"pieces", decks_of_pieces, 1}, {"changed", changed_decks, 1},
-      {"prose", prose, 1}, {"ipynb", unchanged_notebooks, 5}, {"refused", refused_notebooks, 1}, {"jupyter", what_jupyter_writes, 1},
-      {"edited", changed_notebooks, 1}, {"outputs", outputs_of_runs, 1}, {"long", long_output, 1}, {"damaged", damaged_notebooks, 1},
-      {"memory", memory_runs_out, 1}, {"others", changed_by_others, 1}, {"saves", saves_fail, 2}};
+  const struct {
+    const char *name;
+    const TTest *test;
+    int count;
+  } cases[] = {{"unchanged", unchanged_decks, sizeof decks / sizeof *decks},
+               {"pieces", decks_of_pieces, 1},
+               {"changed", changed_decks, 1},
+               {"prose", prose, 1},
+               {"ipynb", unchanged_notebooks, 5},
+               {"refused", refused_notebooks, 1},
+               {"jupyter", what_jupyter_writes, 1},
+               {"edited", changed_notebooks, 1},
+               {"outputs", outputs_of_runs, 1},
+               {"long", long_output, 1},
+               {"damaged", damaged_notebooks, 1},
+               {"memory", memory_runs_out, 1},
+               {"others", changed_by_others, 1},
+               {"saves", saves_fail, 2}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *test = tcase_create(cases[i].name);
     tcase_add_checked_fixture(test, start, finish);

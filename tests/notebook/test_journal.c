@@ -1,5 +1,5 @@
-// The journal: what was typed, run and put out comes back after the session died at any moment, after any damage and any
-// failure of the disk; who holds a deck is told; a session that ends well leaves nothing.
+// The journal: what was typed, run and put out comes back after the session died at any moment, after any damage and
+// any failure of the disk; who holds a deck is told; a session that ends well leaves nothing.
 #include <check.h>
 #include <dirent.h>
 #include <errno.h>
@@ -61,7 +61,9 @@ static void update(double seconds) { // later
   td_journal_update(journal, notebook, now, false);
 }
 
-static void add(const char *text) { ck_assert(td_notebook_insert(notebook, notebook->count, false, text, strlen(text))); }
+static void add(const char *text) {
+  ck_assert(td_notebook_insert(notebook, notebook->count, false, text, strlen(text)));
+}
 
 static int running; // number of the run whose events come
 
@@ -76,10 +78,13 @@ static void start_cell(int index) {
   event((td_event){.kind = TD_EVENT_CELL_STARTED, .cell = number, .text = text->data, .length = text->length});
 }
 
-static void print(const char *text) { event((td_event){.kind = TD_EVENT_OUTPUT, .stream = 1, .text = text, .length = strlen(text)}); }
+static void print(const char *text) {
+  event((td_event){.kind = TD_EVENT_OUTPUT, .stream = 1, .text = text, .length = strlen(text)});
+}
 
 static void finish_cell(int index) {
-  event((td_event){.kind = TD_EVENT_CELL_FINISHED, .cell = notebook->cells[index]->number, .status = TD_RUN_DONE, .seconds = 2});
+  event((td_event){
+      .kind = TD_EVENT_CELL_FINISHED, .cell = notebook->cells[index]->number, .status = TD_RUN_DONE, .seconds = 2});
 }
 
 static void run(int index, const char *output) {
@@ -92,8 +97,8 @@ static bool same_output(const td_cell_output *a, const td_cell_output *b) {
   return a->kind == b->kind && a->stream == b->stream && a->text.length == b->text.length &&
          !memcmp(a->text.data, b->text.data, a->text.length) && a->cut == b->cut && a->bytes_cut == b->bytes_cut &&
          a->width == b->width && a->height == b->height && a->line == b->line && !a->pixels == !b->pixels &&
-         (!a->pixels || !memcmp(a->pixels, b->pixels, (size_t)a->width * (size_t)a->height * 3)) && !a->detail == !b->detail &&
-         (!a->detail || !strcmp(a->detail, b->detail));
+         (!a->pixels || !memcmp(a->pixels, b->pixels, (size_t)a->width * (size_t)a->height * 3)) &&
+         !a->detail == !b->detail && (!a->detail || !strcmp(a->detail, b->detail));
 }
 
 static void same(const td_notebook *left) { // as the notebook here
@@ -104,7 +109,8 @@ static void same(const td_notebook *left) { // as the notebook here
     ck_assert_str_eq(a->text.data, b->text.data);
     ck_assert(a->markdown == b->markdown && a->id == b->id && a->number == b->number && a->status == b->status);
     ck_assert_int_eq(a->output_count, b->output_count);
-    for (int k = 0; k < a->output_count; k++) ck_assert_msg(same_output(&a->outputs[k], &b->outputs[k]), "cell %d, output %d", i, k);
+    for (int k = 0; k < a->output_count; k++)
+      ck_assert_msg(same_output(&a->outputs[k], &b->outputs[k]), "cell %d, output %d", i, k);
   }
 }
 
@@ -134,10 +140,23 @@ static void write_some(void) { // edits, runs and outputs of all kinds
   event((td_event){.kind = TD_EVENT_WARNING, .text = "odd", .length = 3, .detail = "line 2"});
   event((td_event){.kind = TD_EVENT_METRIC, .text = "loss", .done = 1});
   event((td_event){.kind = TD_EVENT_METRIC, .text = "loss", .done = 1});
-  event((td_event){.kind = TD_EVENT_IMAGE, .text = "image 2x1", .length = 9, .detail = "##", .pixels = pixels, .width = 2, .height = 1});
+  event((td_event){.kind = TD_EVENT_IMAGE,
+                   .text = "image 2x1",
+                   .length = 9,
+                   .detail = "##",
+                   .pixels = pixels,
+                   .width = 2,
+                   .height = 1});
   event((td_event){.kind = TD_EVENT_VALUE, .text = "4", .length = 1});
-  event((td_event){.kind = TD_EVENT_ERROR, .text = "error: x\n", .length = 9, .detail = "error: x", .name = "d", .line = 3, .column = 4});
-  event((td_event){.kind = TD_EVENT_CELL_FINISHED, .cell = notebook->cells[1]->number, .status = TD_RUN_FAILED, .seconds = 1});
+  event((td_event){.kind = TD_EVENT_ERROR,
+                   .text = "error: x\n",
+                   .length = 9,
+                   .detail = "error: x",
+                   .name = "d",
+                   .line = 3,
+                   .column = 4});
+  event((td_event){
+      .kind = TD_EVENT_CELL_FINISHED, .cell = notebook->cells[1]->number, .status = TD_RUN_FAILED, .seconds = 1});
   ck_assert(td_notebook_move(notebook, 2, 0) && td_notebook_clear_outputs(notebook, 1));
   update(2);
 }
@@ -303,8 +322,10 @@ START_TEST(old_content_goes) { // a journal that has grown is written anew
 END_TEST
 
 START_TEST(jupyter_comes_back) { // with what this program doesn't know, byte for byte
-  static const char file[] = "{\"nbformat\": 4, \"cells\": [ {\"odd\": [1], \"cell_type\": \"code\", \"source\": \"a\", \"outputs\": [{\"output_type\": \"x\"}]},\n"
-                             " {\"cell_type\": \"code\", \"more\": {}, \"source\": \"b\", \"outputs\": []}], \"nbformat_minor\": 2, \"metadata\": {\"k\": 1}}";
+  static const char file[] = "{\"nbformat\": 4, \"cells\": [ {\"odd\": [1], \"cell_type\": \"code\", \"source\": "
+                             "\"a\", \"outputs\": [{\"output_type\": \"x\"}]},\n"
+                             " {\"cell_type\": \"code\", \"more\": {}, \"source\": \"b\", \"outputs\": []}], "
+                             "\"nbformat_minor\": 2, \"metadata\": {\"k\": 1}}";
   ck_assert_int_eq(td_ipynb_read(context, "x", file, sizeof file - 1, notebook), TD_OK);
   begin("x.ipynb");
   ck_assert(td_notebook_set_text(notebook, 1, "changed", 7));
@@ -600,7 +621,10 @@ END_TEST
 
 // ---- kill -9 ----
 
-typedef struct report { int finished; int typed; } report; // the last cell that finished, the last text that is written
+typedef struct report {
+  int finished;
+  int typed;
+} report; // the last cell that finished, the last text that is written
 
 static void work(int out) { // cells one after the other, typed and run
   report r = {-1, -1};
@@ -651,7 +675,8 @@ START_TEST(killed) {
       snprintf(text, sizeof text, "cell %d", i);
       ck_assert_str_eq(found.left->cells[i]->text.data, text);
     }
-    td_journal_begin(journal, found.left ? found.left : notebook, now); // leaves nothing of a file that was being written
+    td_journal_begin(journal, found.left ? found.left : notebook,
+                     now); // leaves nothing of a file that was being written
     td_journal_close(journal);
     ck_assert_int_eq(count_files("journal"), 0);
   }
@@ -684,12 +709,32 @@ END_TEST
 
 int main(void) {
   Suite *suite = suite_create("notebook/journal");
-  const struct { const char *name; const TTest *test; } cases[] = {
-      {"back", all_comes_back}, {"nothing", nothing_is_left}, {"file", the_file_is_known}, {"running", running_cells}, {"deleted", deleted_and_back}, {"second", edits_wait_a_second},
-      {"long", long_runs}, {"grown", old_content_goes}, {"jupyter", jupyter_comes_back}, {"unnamed", unnamed_notebooks},
-      {"cut", cut_anywhere}, {"flipped", flipped_anywhere}, {"disk", disk_fails}, {"opening", opening_fails},
-      {"memory", memory_runs_out}, {"closed", read_only_folder}, {"none", no_journal_at_all}, {"removed", removed_by_others},
-      {"links", links_are_refused}, {"held", held_decks}, {"races", races}, {"killed", killed}, {"autosave", autosaves}};
+  const struct {
+    const char *name;
+    const TTest *test;
+  } cases[] = {{"back", all_comes_back},
+               {"nothing", nothing_is_left},
+               {"file", the_file_is_known},
+               {"running", running_cells},
+               {"deleted", deleted_and_back},
+               {"second", edits_wait_a_second},
+               {"long", long_runs},
+               {"grown", old_content_goes},
+               {"jupyter", jupyter_comes_back},
+               {"unnamed", unnamed_notebooks},
+               {"cut", cut_anywhere},
+               {"flipped", flipped_anywhere},
+               {"disk", disk_fails},
+               {"opening", opening_fails},
+               {"memory", memory_runs_out},
+               {"closed", read_only_folder},
+               {"none", no_journal_at_all},
+               {"removed", removed_by_others},
+               {"links", links_are_refused},
+               {"held", held_decks},
+               {"races", races},
+               {"killed", killed},
+               {"autosave", autosaves}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *test = tcase_create(cases[i].name);
     tcase_add_checked_fixture(test, start, finish);
