@@ -63,8 +63,8 @@ static int item_rows(const td_cells_view *v, const td_notebook_cell *cell, int i
   switch (o->kind) {
   case TD_OUTPUT_CURVE: return is_first_curve(cell, index);
   case TD_OUTPUT_IMAGE: return 1 + (o->pixels ? picture_rows(v, o) : 0);
-  case TD_OUTPUT_VALUE: return td_wrap_count(text_of(o), shown_length(o), code_columns(v), false);
-  default: return td_wrap_count(text_of(o), shown_length(o), v->columns, false) + (o->bytes_cut > 0);
+  case TD_OUTPUT_VALUE: return td_wrap_count(text_of(o), shown_length(o), code_columns(v), true);
+  default: return td_wrap_count(text_of(o), shown_length(o), v->columns, true) + (o->bytes_cut > 0);
   }
 }
 
@@ -75,7 +75,7 @@ static int row_of(const place *p, int number) { return p->row + number - p->firs
 
 static void draw_text(const td_cells_view *v, place *p, int number, const td_cell_output *o, int column, td_style first,
                       td_style rest) {
-  td_wrapped row = {0};
+  td_wrapped row = {.words = true};
   const char *text = text_of(o);
   bool cut = false;
   for (int i = 0; td_wrap_next(text, shown_length(o), v->columns - column, &row); i++, number++) {

@@ -210,7 +210,7 @@ static void bytes_print(char text[16], int64_t bytes) {
   else snprintf(text, 16, unit && value < 100 ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
-enum { SHAPE = 18, BYTES = 8, NUMBER = 8, SPARK = 8 };
+enum { SHAPE = 17, BYTES = 8, NUMBER = 8, SPARK = 8 };
 
 // The columns that fit, the most telling first.
 typedef struct table { int name, shape, bytes, norm, gradient, update, zeros, spark, value; } table; // where they begin; -1: not shown
@@ -223,7 +223,7 @@ static table place_columns(const state *s, int width) {
     int length = (int)strlen(row->path);
     if (length > longest) longest = length;
   }
-  int name = longest > width / 3 && width < 3 * longest ? width / 3 : longest;
+  int most = width * 3 / 10, name = longest < most ? longest : most;
   if (name < 10) name = 10;
   int at = name + 1;
   int *const wanted[] = {&c.shape, &c.norm, &c.gradient, &c.spark, &c.update, &c.zeros, &c.bytes};
@@ -243,6 +243,16 @@ static void put(td_surface *surface, td_rect area, int row, int column, int colu
   td_surface_text(surface, area.row + row, area.column + column, columns, text, strlen(text), style);
 }
 
+// The end of a path tells more than its beginning.
+static const char *path_end(const char *path, int columns) {
+  size_t length = strlen(path);
+  while (length > (size_t)columns) {
+    path += td_show_character(path, length, 0).size;
+    length = strlen(path);
+  }
+  return path;
+}
+
 static void draw_spark(const state *s, td_surface *surface, td_rect area, int row, int column, const char *path) {
   past *p = past_of((state *)s, path, false);
   td_chart_cells cells;
@@ -258,7 +268,11 @@ static void draw_row(const state *s, td_surface *surface, td_rect area, int at, 
   bool bad = row->nans > 0 || row->infinities > 0;
   td_style style = td_theme_style(s->host->theme, bad ? TD_LOOK_FAILED : row->depth ? TD_LOOK_FAINT : TD_LOOK_TEXT);
   td_style plain = td_theme_style(s->host->theme, bad ? TD_LOOK_FAILED : TD_LOOK_TEXT);
-  put(surface, area, at, c.name, c.shape > 0 ? c.shape - 1 : area.columns, style, row->path);
+  int room = c.shape > 0 ? c.shape - 1 : area.columns;
+  const char *path = path_end(row->path, room);
+  put(surface, area, at, c.name, room, style, path);
+  if (path != row->path)
+    td_surface_put(surface, area.row + at, area.column, td_theme_glyph(s->host->theme, TD_GLYPH_ELLIPSIS), style);
   snprintf(dims, sizeof dims, "%s%s", *row->dtype ? row->dtype : row->type, row->shape);
   put(surface, area, at, c.shape, SHAPE, plain, dims);
   bytes_print(text, row->bytes);
