@@ -22,6 +22,7 @@ td_context *td_context_new(int threads) {
   atomic_init(&context->in_kernel, false);
   td_pool_watch(context->pool, &context->interrupt, &context->in_kernel);
   context->home = context;
+  context->op_seconds = -1;
   context->batch_ceiling = TD_BATCH_LEVELS;
   return context;
 }

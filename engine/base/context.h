@@ -33,6 +33,8 @@ struct td_context {
   const struct td_recorder *recorder;  // NULL: nothing records
   const struct td_inspector *inspector; // NULL: nobody looks at results
   void *tapes;                         // state of engine/tape
+  bool timed;                          // records tell how long their ops took
+  float op_seconds;                    // of the op that ran last; below 0: not measured
   td_batch batches[TD_BATCH_LEVELS];   // open calls of vmap, outermost first (engine/ops/batch.h)
   int batch_depth;
   int batch_ceiling;                   // tapes opened inside more batches than this don't see what runs now

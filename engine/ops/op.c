@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include "engine/base/memory.h"
 #include "engine/ops/batch.h"
 #include "engine/ops/families.h"
@@ -356,6 +357,12 @@ static int lacks_nothing(td_context *context, const td_op *op, const td_arg *arg
   return missing ? td_error_set(context, TD_ERROR_STATE, "%s: %s", op->name, missing) : TD_OK;
 }
 
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args, td_tensor **out) {
   if (atomic_load_explicit(&context->interrupt, memory_order_relaxed))
     return td_error_set(context, TD_ERROR_INTERRUPT, "interrupted before %s", op->name);
@@ -378,6 +385,7 @@ int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int 
     dtypes |= 1u << in[i]->dtype;
   }
   if (flags & TD_TENSOR_BATCHED) return td_batch_apply(context, op, in, in_count, args, out);
+  double began = context->timed ? seconds_now() : 0;
   int code = td_op_infer(&infer);
   if (!code) code = lacks_nothing(context, op, args);
   if (!code) code = produce(op, &infer, dtypes, flags, out);
@@ -385,7 +393,9 @@ int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int 
   if (op->outputs == TD_MANY && infer.out_count < TD_OUTPUT_MAX) out[infer.out_count] = NULL;
   if (context->inspector) context->inspector->ran(context, op, in, in_count, out, infer.out_count);
   if (!context->recorder) return TD_OK;
+  if (began > 0) context->op_seconds = (float)(seconds_now() - began);
   code = context->recorder->record(context, op, in, in_count, args, out, infer.out_count);
+  context->op_seconds = -1;
   if (code) drop(out, infer.out_count);
   return code;
 }

@@ -314,6 +314,7 @@ static int record_op(td_context *context, const td_op *op, td_tensor *const *in,
   td_record *record = record_new(op, in_count, out_count, arg_count, mask);
   if (!record) return td_error_memory(context, "tape", (int64_t)sizeof *record);
   record->place = context->place;
+  record->seconds = context->op_seconds;
   record->serial = ++tapes->serial;
   for (int i = 0; i < arg_count; i++) record->args[i] = args[i];
   adopt_parents(record, in, mask);

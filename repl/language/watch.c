@@ -5,6 +5,7 @@
 #include "engine/base/memory.h"
 #include "engine/tensor/probe.h"
 #include "repl/language/core.h"
+#include "repl/language/turn.h"
 
 enum { WANTED_MILLISECONDS = 10000, APART_MILLISECONDS = 50 };
 enum { GRADIENT_SAMPLE = 2048, UPDATE_SAMPLE = 256 };
@@ -17,11 +18,25 @@ static int64_t milliseconds(void) {
 
 void td_watch_ask(td_interpreter *I) { I->core->watch_until = milliseconds() + WANTED_MILLISECONDS; }
 
+static td_context *main_context(td_interpreter *I) { return I->turn ? I->turn->main.context : I->context; }
+
+void td_watch_ask_tapes(td_interpreter *I) {
+  td_watch_ask(I);
+  main_context(I)->timed = true;
+}
+
+static bool is_wanted(td_interpreter *I, int64_t at) {
+  if (I->core->watch_until && at > I->core->watch_until) {
+    I->core->watch_until = 0;
+    main_context(I)->timed = false;
+  }
+  return I->core->watch_until != 0;
+}
+
 bool td_watch_is_due(td_interpreter *I, bool update) {
   if (!I->core->watch_until) return false;
   int64_t at = milliseconds(), *last = &I->core->watched_at[update];
-  if (at > I->core->watch_until) I->core->watch_until = 0;
-  if (at - *last < APART_MILLISECONDS || !I->core->watch_until) return false;
+  if (!is_wanted(I, at) || at - *last < APART_MILLISECONDS) return false;
   *last = at;
   return true;
 }
@@ -35,9 +50,9 @@ void td_watch_gradient(td_variable *v, const td_tensor *gradient) {
 }
 
 void td_watch_tape(td_interpreter *I, td_value tape) {
-  bool wanted = I->core->watch_until && milliseconds() <= I->core->watch_until;
   td_value last = I->core->last_tape;
-  if (!wanted && td_is_nil(last)) return;
+  if (!I->core->watch_until && td_is_nil(last)) return;
+  bool wanted = is_wanted(I, milliseconds()) && main_context(I)->timed;
   I->core->last_tape = wanted ? td_ref(tape) : TD_NIL;
   td_unref(last);
 }

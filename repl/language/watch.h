@@ -6,6 +6,7 @@
 #include "repl/language/interpreter.h"
 
 void td_watch_ask(td_interpreter *);               // look for a while from now on
+void td_watch_ask_tapes(td_interpreter *);         // and keep the tape that is closed last, with the times of its ops
 bool td_watch_is_due(td_interpreter *, bool update); // now? update: at a step of an optimizer; else at a gradient
 void td_watch_gradient(td_variable *v, const td_tensor *gradient);
 

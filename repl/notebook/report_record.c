@@ -197,7 +197,7 @@ td_payload *td_report_record_make(td_interpreter *I, const char *argument) {
   char *end;
   int64_t index = strtoll(argument, &end, 10);
   end += strspn(end, " ");
-  td_watch_ask(I);
+  td_watch_ask_tapes(I);
   td_found_tape found = td_tape_find(I, end);
   td_payload *payload = found.tape ? make(I, found.tape, index) : NULL;
   if (found.tape) td_tape_found_end(I, &found);

@@ -140,7 +140,7 @@ static void mark_values(making *m, const td_record *record, td_tape_row *row, co
 static uint32_t add_shape(making *m, const td_meta *meta) {
   if (!room(m, &m->report->shapes, &m->shape_capacity, m->shape_count + meta->rank, sizeof(int64_t))) return 0;
   uint32_t at = (uint32_t)m->shape_count;
-  memcpy(m->report->shapes + at, meta->shape, meta->rank * sizeof(int64_t));
+  if (meta->rank) memcpy(m->report->shapes + at, meta->shape, meta->rank * sizeof(int64_t));
   m->shape_count += meta->rank;
   return at;
 }
@@ -163,6 +163,7 @@ static void fill_record(making *m, int64_t index) {
   fill_common(m, record, row);
   row->op = name_of(m, record->op, record->op->name);
   row->bytes = td_record_bytes(record);
+  row->seconds = record->seconds;
   row->flags = record->keepers ? TD_TAPE_ROW_KEPT : 0;
   r->bytes += row->bytes;
   if (!room(m, &r->inputs, &m->input_capacity, m->input_count + record->in_count, sizeof *r->inputs)) return;
@@ -238,7 +239,7 @@ static bool fill(making *m) {
 }
 
 td_payload *td_report_tape_make(td_interpreter *I, const char *argument) {
-  td_watch_ask(I);
+  td_watch_ask_tapes(I);
   td_found_tape found = td_tape_find(I, argument);
   if (!found.tape) return NULL;
   making *m = td_memory_new_zero(sizeof *m);

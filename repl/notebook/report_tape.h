@@ -19,7 +19,7 @@ typedef struct td_tape_row { // offsets lead into the report's arrays
   uint32_t source;           // sources[source]
   uint16_t input_count;
   uint8_t output_count, rank, dtype, flags;
-  float seconds;             // of the op; below 0: not measured
+  float seconds;             // of the op; below 0: not measured (ops are timed from the first report on)
   int64_t bytes;             // kept for backward
 } td_tape_row;
 

@@ -14,6 +14,11 @@
 static td_session *session;
 static int64_t live;
 
+static double slowness(void) { // what limits of time are multiplied by
+  const char *given = getenv("SLOWNESS");
+  return given && atof(given) > 1 ? atof(given) : 1;
+}
+
 static void start(void) {
   live = td_memory_live();
   session = td_session_new();
@@ -144,7 +149,7 @@ START_TEST(a_large_session_is_reported_in_time) {
   ck_assert(row->sampled);
   ck_assert_double_eq_tol(row->norm, 2000, 100);
   report(td_report_variables_make, "");
-  ck_assert_msg(took < 0.2, "took %g s", took); // on a loaded machine
+  ck_assert_msg(took < 0.2 * slowness(), "took %g s", took); // on a loaded machine
   report(td_report_variables_make, "numbers");
 }
 END_TEST
@@ -227,12 +232,12 @@ START_TEST(long_tapes_are_fast) {
   run("w = Variable(1.)\nwith GradientTape(persistent=True) as t:\n  y = w * 1.\n  for i in range(5000): y = y * w + 0.001");
   tape("t");
   tape("t");
-  ck_assert_msg(took < 0.05, "10,000 records took %g s", took);
+  ck_assert_msg(took < 0.05 * slowness(), "10,000 records took %g s", took);
   run("with GradientTape(persistent=True) as t:\n  y = w * 1.\n  for i in range(100000): y = y * w + w");
   const td_report_tape *r = tape("t");
   ck_assert_int_eq(r->record_count, 200001);
   ck_assert_int_eq(r->inputs[r->rows[200000].first_input], 199999);
-  ck_assert_msg(took < 0.3, "200,000 records took %g s", took);
+  ck_assert_msg(took < 0.3 * slowness(), "200,000 records took %g s", took);
 }
 END_TEST
 
@@ -248,7 +253,9 @@ START_TEST(the_tape_of_a_training_step) {
   for (int i = 0; i < 2000 && records <= 3; i++) { // the first steps take their time
     ck_assert(td_session_inquire(session, td_report_tape_make, "", 1));
     await(TD_EVENT_ANSWER, &event);
-    if (event.payload) records = ((td_report_tape *)event.payload)->record_count;
+    const td_report_tape *r = (td_report_tape *)event.payload;
+    if (r) records = r->record_count;
+    if (r && records > 3) ck_assert(r->rows[records - 1].seconds >= 0);
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
   }
   ck_assert_int_gt(records, 3);
