@@ -301,7 +301,8 @@ static bool numbers_columns(const td_csv *csv) { // ",0,1,2": what pandas writes
     size_t length;
     number n = {0};
     trim(csv, field_at(csv, 0, column), &at, &length);
-    if (column ? !length || !read_number(at, length, &n) || !n.whole || n.integer != column - 1 : length > 0) return false;
+    bool fits = column ? length && read_number(at, length, &n) && n.whole && n.integer == column - 1 : !length;
+    if (!fits) return false;
   }
   return csv->columns > 1;
 }
