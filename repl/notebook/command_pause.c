@@ -15,9 +15,17 @@ static td_value run_pause(td_interpreter *I, const char *arguments) {
   return td_raise(I, TD_CLASS_RUNTIME_ERROR, "%%pause needs a session");
 }
 
-static td_value run_resume(td_interpreter *I, const char *arguments) { return (void)arguments, told(I, td_session_resume_here(I)); }
-static td_value run_step(td_interpreter *I, const char *arguments) { return (void)arguments, told(I, td_session_step_here(I)); }
-static td_value run_stop(td_interpreter *I, const char *arguments) { return (void)arguments, told(I, td_session_stop_here(I)); }
+static td_value run_resume(td_interpreter *I, const char *arguments) {
+  return (void)arguments, told(I, td_session_resume_here(I));
+}
+
+static td_value run_step(td_interpreter *I, const char *arguments) {
+  return (void)arguments, told(I, td_session_step_here(I));
+}
+
+static td_value run_stop(td_interpreter *I, const char *arguments) {
+  return (void)arguments, told(I, td_session_stop_here(I));
+}
 
 const td_command_row td_commands_pause[] = {
     {"pause", "%pause", run_pause, "The run stops at its next step, keeps its state, and cells run meanwhile."},

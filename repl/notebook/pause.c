@@ -139,7 +139,8 @@ static void end_pause(stand *at) { // the lock is held
   pthread_mutex_lock(&s->lock);
 }
 
-// Cells that wait for this boundary run; then a pause, if one was asked for (by one of them, it may be). The lock is held.
+// Cells that wait for this boundary run; then a pause, if one was asked for (by one of them, it may be). The lock is
+// held.
 static void serve(stand *at) {
   td_session *s = at->session;
   run_asides(at);

@@ -1,5 +1,5 @@
-// Reports: what panes show of the session, made on the evaluator's side by td_inquiry functions and given to the face as
-// payloads of ANSWER events. Each is plain data, copied: it stays right whatever the session does next.
+// Reports: what panes show of the session, made on the evaluator's side by td_inquiry functions and given to the face
+// as payloads of ANSWER events. Each is plain data, copied: it stays right whatever the session does next.
 #ifndef TD_NOTEBOOK_REPORT_H
 #define TD_NOTEBOOK_REPORT_H
 #include "repl/language/tensors.h"
@@ -21,12 +21,12 @@ typedef struct td_report_text {
   size_t length;
 } td_report_text;
 
-td_payload *td_report_help(td_interpreter *, const char *argument);
+td_payload *td_report_help(td_interpreter *, const char *argument); // a name or a path: what ?name shows
 
 // ---- what the makers of reports share ----
 double td_report_seconds(void);                        // of a clock
 // On one line, cut after so many bytes. Runs no code: an instance shows its class alone.
 void td_report_value(td_interpreter *, td_value v, size_t most, td_text *text);
 void td_report_tensor(const td_tensor *t, int elements, td_text *text); // the first so many
-void td_report_histogram(const td_tensor *t, int64_t limit, td_histogram *histogram); // of at most limit elements    // argument: a name or path; what ?name shows
+void td_report_histogram(const td_tensor *t, int64_t limit, td_histogram *histogram); // of at most limit elements
 #endif

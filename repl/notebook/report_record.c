@@ -98,7 +98,8 @@ int64_t td_tape_find_row(const td_tape *tape, const td_record *record, int64_t b
 
 // ---- a record ----
 
-static const td_tensor *value_of(const td_tape *tape, const td_record *record, int64_t index) { // borrowed; NULL: not kept
+// Borrowed; NULL: nothing kept it.
+static const td_tensor *value_of(const td_tape *tape, const td_record *record, int64_t index) {
   for (int i = 0; record->op && i < record->out_count; i++)
     if (td_record_saved(record, record->in_count + i)) return td_record_saved(record, record->in_count + i);
   for (int64_t n = record->op ? index + 1 : 0; n < td_tape_length(tape); n++) {
@@ -155,7 +156,8 @@ static bool fill(td_interpreter *I, const td_tape *tape, const td_record *record
   td_text text = {0};
   char place[64];
   const td_tensor *value = value_of(tape, record, r->index);
-  const td_tensor *grad = record->op || !record->variable ? NULL : td_variable_find(record->variable) ? td_variable_find(record->variable)->grad : NULL;
+  const td_variable *v = record->variable ? td_variable_find(record->variable) : NULL;
+  const td_tensor *grad = v ? v->grad : NULL;
   td_place_describe(I->context, record->place, place, sizeof place);
   r->op = td_memory_text(name_of(record));
   r->place = td_memory_text(place);
