@@ -25,10 +25,11 @@ enum {
   PIECE_UNIT = 16, // and multiples of this
   STRIP = 2000000000, // multiplications of a strip, at most about: 50 milliseconds
   STRIP_UNIT = 192, // sides of strips are multiples of this, which every kernel's registers divide
-  RUN = 64, // of k, in float32: what one register gathers
-  RUNS = 16, // that C gathers before they are added to a double
-  TILE = 256, // sides of C's tiles, at most
-  TILE_UNIT = 16, // and multiples of this
+  RUN = 128, // of k, in float32: what one register gathers; half of it costs a large product another tenth
+  RUNS = 8, // that C gathers before they are added to a double
+  TILE_ROWS = 256, // of C's tiles, at most
+  TILE_SIZE = 1 << 16, // elements, at most
+  TILE_UNIT = 16, // sides are multiples of this
   DEEP = 4, // k is cut where it is so many times the longer side of C
   VECTOR_PIECE = 1 << 16, // matrix elements that one piece of a matrix times a vector reads
   VECTOR_BYTES = 32,
@@ -251,7 +252,7 @@ static bool has_runs(uint8_t dtype, int64_t k) { return dtype == TD_FLOAT32 && k
 
 static int64_t totals_bytes(uint8_t dtype, int64_t m, int64_t n, int64_t k) {
   if (!has_runs(dtype, k) || k <= RUN * RUNS) return 0;
-  return round_up(MIN(m, TILE) * MIN(n, TILE) * (int64_t)sizeof(double));
+  return round_up(MIN((double)m * (double)n, TILE_SIZE) * (int64_t)sizeof(double));
 }
 
 TD_CLONES static void add_to_totals(double *restrict totals, const float *restrict c, int64_t n, bool first) {
@@ -277,9 +278,9 @@ static void multiply_tile(const single *s, const td_gemm_job *tile) {
   for (int64_t i = 0; i < tile->m && long_sum; i++) settle_totals(c + i * tile->ldc, s->totals + i * tile->n, tile->n);
 }
 
-static int64_t tile_of(int64_t side) { // tiles of one size, the last one but for what is left over
-  int64_t tiles = (side - 1) / TILE + 1;
-  return multiple((side + tiles - 1) / tiles, TILE_UNIT);
+static int64_t tile_of(int64_t side, int64_t most) { // tiles of one size, the last one but for what is left over
+  int64_t tiles = (side - 1) / most + 1;
+  return MIN(multiple((side + tiles - 1) / tiles, TILE_UNIT), most);
 }
 
 static void multiply_single(const single *s, const td_gemm_job *job) {
@@ -287,7 +288,7 @@ static void multiply_single(const single *s, const td_gemm_job *job) {
     multiply(s, job, false);
     return;
   }
-  int64_t rows = tile_of(job->m), columns = tile_of(job->n);
+  int64_t rows = tile_of(job->m, TILE_ROWS), columns = tile_of(job->n, TILE_SIZE / (rows ? rows : 1));
   for (int64_t i = 0; i < job->m; i += rows) {
     td_gemm_job band = part_of(job, ALONG_M, i, MIN(job->m - i, rows), sizeof(float));
     for (int64_t j = 0; j < job->n; j += columns) {
