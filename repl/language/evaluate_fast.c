@@ -247,8 +247,9 @@ INLINE bool is_known(const td_interpreter *I, const td_node *n, const td_class *
 }
 
 INLINE td_entry *own_entry(const td_node *n, const td_dict *dict) {
+  if (n->slot >= dict->used) return NULL; // an empty one has no entries to point to
   td_entry *entry = &dict->entries[n->slot];
-  return n->slot < dict->used && entry->key.o == &n->name->object && entry->key.tag == TD_TAG_OBJECT ? entry : NULL;
+  return entry->key.o == &n->name->object && entry->key.tag == TD_TAG_OBJECT ? entry : NULL;
 }
 
 static __attribute__((noinline)) td_entry *find_entry(const td_node *n, const td_dict *dict) {

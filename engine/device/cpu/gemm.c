@@ -400,7 +400,7 @@ static void run_cut(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char *
   cut_choose(dtype, job, &c);
   c.pool = pool;
   c.sums = workspace;
-  c.room = workspace + c.sum_bytes;
+  c.room = workspace ? workspace + c.sum_bytes : NULL; // NULL: no bytes are needed
   run_pieces(pool, c.pieces, cut_piece, &c);
   if (c.axis == ALONG_K) add_sums(&c);
 }
