@@ -485,8 +485,11 @@ static int instance_vjp(td_rule *rule) {
 
 static const td_op group_norm = {
     .name = "group_norm",
-    .params =
-        {TD_X, WEIGHT_PARAM, SHIFT_PARAM, EPS_PARAM, {.name = "num_groups", .kind = TD_PARAM_INT, .required = true}},
+    .params = {TD_X,
+               WEIGHT_PARAM,
+               SHIFT_PARAM,
+               EPS_PARAM,
+               {.name = "num_groups", .kind = TD_PARAM_INT, .required = true, .keyword = true}},
     .kind = TD_KIND_OPAQUE,
     .infer = group_infer,
     .kernel = group_kernel,

@@ -52,9 +52,10 @@ static td_value astype(td_interpreter *I, td_value self, td_value target, bool s
     t = t ? td_cast_to(I, t, dtype) : NULL;
     return t ? td_tensor_box(I, t) : TD_NIL;
   }
-  return td_is_nil(I->raised)
-             ? td_raise(I, TD_CLASS_TYPE_ERROR, "astype: needs a dtype, not %s", td_type_name(I, target))
-             : TD_NIL;
+  if (td_is_nil(I->raised))
+    return td_raise(I, TD_CLASS_TYPE_ERROR, "astype: needs a dtype, not %s", td_type_name(I, target));
+  td_raise_within(I, "astype: ");
+  return TD_NIL;
 }
 
 static td_value tensor_astype(td_interpreter *I, td_value self, td_value *arguments) {
