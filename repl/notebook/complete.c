@@ -77,8 +77,7 @@ static void add_parameters(td_completion *c, td_value callee, const char *prefix
   }
 }
 
-// The callee whose bracket is open at the cursor: "f(a, b" gives f. Length 0: none.
-static size_t open_callee(const char *line, size_t length, size_t *start) {
+size_t td_open_callee(const char *line, size_t length, size_t *start) {
   int depth = 0;
   size_t at = length;
   while (at > 0) {
@@ -136,7 +135,7 @@ static bool is_refused(int keyword) { // a word of Python's that this language d
 }
 
 static void complete_name(td_interpreter *I, td_completion *c, const char *prefix) {
-  size_t callee_start = 0, callee = open_callee(c->line, c->start, &callee_start);
+  size_t callee_start = 0, callee = td_open_callee(c->line, c->start, &callee_start);
   if (callee) {
     td_value v = td_lookup_path(I, c->line + callee_start, callee);
     add_parameters(c, v, prefix);

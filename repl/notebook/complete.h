@@ -14,6 +14,8 @@ typedef struct td_completion {
 
 void td_complete(td_interpreter *I, void *completion); // a td_session_question; argument: td_completion *
 void td_completion_clear(td_completion *completion);
+// The callee whose bracket is open at the end of a text: "g(f(a, b" gives f. Its length; 0: none.
+size_t td_open_callee(const char *line, size_t length, size_t *start);
 // What a word that was offered stands for, in a few words: "Variable float32[784, 10]", the first sentence of a
 // function's help. Owned by the caller; NULL: nothing is known.
 char *td_complete_detail(td_interpreter *I, const char *word);

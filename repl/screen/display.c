@@ -2,7 +2,7 @@
 //  1. curses writes to a descriptor of its own; 1 and 2 are a pipe meanwhile, so that nothing that prints can spoil the
 //     screen. td_display_leave puts them back.
 //  2. Handlers only set flags and write a byte; those of deadly signals put the terminal back by system calls alone and
-//     let the signal do what it always does. Three interrupts that nobody answered within two seconds end the program.
+//     let the signal do what it always does. Ctrl-\ is such a signal, should the face itself ever hang.
 //  3. readline and a parent's LINES and COLUMNS would freeze curses' size: both are removed, and the size is asked of the
 //     terminal.
 #include "repl/screen/display.h"
@@ -11,13 +11,11 @@
 #include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 #include "engine/base/memory.h"
@@ -29,7 +27,7 @@
 #undef columns // names of capabilities that term.h takes
 #undef lines
 
-enum { PAIRS_MOST = 4096, PATIENCE_SECONDS = 2, ALTERNATE_STACK = 64 << 10 };
+enum { PAIRS_MOST = 4096, ALTERNATE_STACK = 64 << 10 };
 
 static struct {
   SCREEN *screen;
@@ -46,8 +44,6 @@ static struct {
 } display = {.terminal = -1, .stray = {-1, -1}, .signals = {-1, -1}};
 
 static volatile sig_atomic_t news;
-static _Atomic int64_t unanswered_since; // seconds; 0: every interrupt was answered
-static _Atomic int unanswered;
 
 // ---- giving the terminal back, also from a handler ----
 
@@ -66,24 +62,10 @@ static void wake(void) {
 }
 
 static void on_news(int number) {
-  news |= number == SIGWINCH ? TD_SIGNAL_RESIZE : number == SIGTSTP ? TD_SIGNAL_SUSPEND : TD_SIGNAL_END;
-  wake();
-}
-
-static void on_interrupt(int number) {
-  (void)number;
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  int64_t since = atomic_load(&unanswered_since);
-  if (!since || now.tv_sec - since > PATIENCE_SECONDS) {
-    atomic_store(&unanswered_since, now.tv_sec ? now.tv_sec : 1);
-    atomic_store(&unanswered, 0);
-  }
-  if (atomic_fetch_add(&unanswered, 1) >= 2) { // the face itself hangs
-    restore_now();
-    _exit(130);
-  }
-  news |= TD_SIGNAL_INTERRUPT;
+  news |= number == SIGWINCH  ? TD_SIGNAL_RESIZE
+          : number == SIGTSTP ? TD_SIGNAL_SUSPEND
+          : number == SIGINT  ? TD_SIGNAL_INTERRUPT
+                              : TD_SIGNAL_END;
   wake();
 }
 
@@ -111,7 +93,7 @@ static void catch_signals(void) {
   catch(SIGTSTP, on_news, SA_RESTART);
   catch(SIGTERM, on_news, SA_RESTART);
   catch(SIGHUP, on_news, SA_RESTART);
-  catch(SIGINT, on_interrupt, SA_RESTART);
+  catch(SIGINT, on_news, SA_RESTART);
   signal(SIGPIPE, SIG_IGN);
   for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) catch(deadly[i], on_death, SA_ONSTACK | SA_RESETHAND);
 }
@@ -125,7 +107,6 @@ int td_display_news(void) {
   int taken = news;
   news = 0;
   sigprocmask(SIG_SETMASK, &kept, NULL);
-  if (taken & TD_SIGNAL_INTERRUPT) atomic_store(&unanswered_since, 0);
   return taken;
 }
 
@@ -151,8 +132,8 @@ static void set_modes(void) {
   if (tcgetattr(display.terminal, &modes) != 0) return;
   modes.c_iflag &= ~(tcflag_t)(IXON | ICRNL | INLCR | IGNCR | ISTRIP);
   modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
-  modes.c_lflag |= ISIG | NOFLSH;
-  modes.c_cc[VQUIT] = _POSIX_VDISABLE;
+  modes.c_lflag |= ISIG | NOFLSH; // Ctrl-Z drops nothing that was typed before it
+  modes.c_cc[VINTR] = _POSIX_VDISABLE; // Ctrl-C is a key, in order with the others, and no signal to who started us
   modes.c_cc[VMIN] = 1;
   modes.c_cc[VTIME] = 0;
   tcsetattr(display.terminal, TCSADRAIN, &modes);

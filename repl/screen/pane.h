@@ -19,6 +19,7 @@ typedef struct td_pane_host {
   td_payload *(*take_payload)(void *owner); // of the event that is given out now; the pane's from then on
   void (*run)(void *owner, const char *line); // as if it were typed at the prompt
   void (*jump)(void *owner, const char *script, int line, int column); // shows a place of a cell
+  enum td_context_kind (*context)(void *owner); // what had the focus before this pane
   void (*say)(void *owner, const char *text); // in the status line
   // Asks for a line in the status line; answer gets it with the argument, or NULL after Escape.
   void (*ask)(void *owner, const char *prompt, void (*answer)(void *argument, const char *line), void *argument);

@@ -31,7 +31,7 @@ static void add_context(td_text *text, int context, const char *title) {
   td_text_add_char(text, '\n');
 }
 
-static void write_keys(state *s) {
+static void write_keys(state *s, int first) {
   static const char *const titles[] = {
 #define X(NAME, text) text,
       TD_CONTEXTS(X)
@@ -46,7 +46,10 @@ static void write_keys(state *s) {
                     "  Ctrl-C again stops it. Code you enter meanwhile waits; with Alt-Enter it runs at the next step.\n"
                     "  F2 curves, F3 tape, F9 variables, F7 the whole log; the same key closes a pane.\n"
                     "  Ctrl-X Ctrl-S saves, Ctrl-X Ctrl-C leaves. In Ctrl-X c, let Ctrl go before the c.\n\n");
-  for (int i = 0; i < TD_IN_COUNT; i++) add_context(text, i, titles[i]);
+  add_context(text, first, titles[first]);
+  if (first > TD_IN_PANE) add_context(text, TD_IN_PANE, titles[TD_IN_PANE]);
+  for (int i = 0; i < TD_IN_COUNT; i++)
+    if (i != first && (i != TD_IN_PANE || first <= TD_IN_PANE)) add_context(text, i, titles[i]);
   td_text_add(text, "Text is edited with readline: its keys and your ~/.inputrc hold (%set editing vi for vi's).\n"
                     "%set theme dark|light|mono, %set glyphs braille|block|half|ascii, %set mouse on|off\n");
 }
@@ -56,7 +59,14 @@ static void open_help(void *self, const td_pane_host *host, int32_t first_id) {
   s->host = host;
   s->id = first_id;
   s->list.reader = true;
-  write_keys(s);
+}
+
+static void shown(void *self, bool visible) { // the keys of where one comes from stand first
+  state *s = self;
+  if (!visible) return;
+  s->keys.length = 0;
+  s->list.top = 0;
+  write_keys(s, s->host->context(s->host->owner));
 }
 
 static void close_help(void *self) {
@@ -118,5 +128,5 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
 }
 
 const td_pane_type td_pane_help = {.name = "help", .context = TD_IN_HELP, .toggle = TD_REQUEST_HELP,
-  .state_size = sizeof(state), .open = open_help, .close = close_help, .event = take_event, .request = take_request,
+  .state_size = sizeof(state), .open = open_help, .close = close_help, .event = take_event, .shown = shown, .request = take_request,
   .title = write_title, .draw = draw};

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "engine/base/memory.h"
+#include "repl/notebook/report.h"
 #include "repl/screen/display.h"
 
 enum { FRAME_MILLISECONDS = 33, TICK_MILLISECONDS = 500, READ_BYTES = 1 << 16, BURST_BYTES = 16, STOP_MILLISECONDS = 1000 };
@@ -50,6 +51,7 @@ static bool host_inquire(void *owner, td_inquiry *make, const char *argument, in
   return td_session_inquire(((td_screen *)owner)->session, make, argument, id);
 }
 static td_payload *host_take(void *owner) { return td_session_take_payload(((td_screen *)owner)->session); }
+static enum td_context_kind host_context(void *owner) { return td_screen_context(owner); }
 static void host_say(void *owner, const char *text) { td_screen_say(owner, "%s", text); }
 static void host_jump(void *owner, const char *script, int line, int column) {
   td_screen_jump(owner, script, line, column);
@@ -68,7 +70,7 @@ static void host_emit(void *owner, const td_event *event) { td_screen_tell_panes
 static double host_now(void *owner) { return (void)owner, td_screen_now(); }
 
 static bool open_panes(td_screen *s) {
-  s->host = (td_pane_host){s, &s->theme, host_inquire, host_take, td_screen_run_line, host_jump, host_say, host_ask, host_place,
+  s->host = (td_pane_host){s, &s->theme, host_inquire, host_take, td_screen_run_line, host_jump, host_context, host_say, host_ask, host_place,
                            host_show, host_emit, host_now};
   for (int i = 0; i < TD_PANE_COUNT; i++) {
     s->states[i] = td_memory_new_zero(pane_types[i]->state_size);
@@ -259,6 +261,7 @@ int td_screen_run(const td_line_options *options) {
   }
   td_screen_ask_recovery(s);
   ask_graphics();
+  td_session_inquire(s->session, td_report_help, "print", 0); // the thread that answers is there before a kernel runs
   loop(s);
   return end(s, true);
 }

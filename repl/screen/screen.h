@@ -16,6 +16,7 @@
 #include "repl/screen/layout.h"
 #include "repl/screen/panes.h"
 #include "repl/screen/popup.h"
+#include "repl/screen/tip.h"
 
 // The screen on this terminal; -1: the terminal can't show one. Else the exit code.
 int td_screen_run(const td_line_options *options);
@@ -57,6 +58,7 @@ typedef struct td_screen {
   td_cells_view view;
   td_bars bars;
   td_popup popup;
+  td_tip tip;
   td_pane_host host;
   void *states[TD_PANE_COUNT];
   int pane;                // index; -1: none is open
@@ -98,6 +100,7 @@ void td_screen_ask_key(td_screen *screen, const char *prompt, void (*answer)(voi
 
 void td_screen_key(td_screen *screen, const td_key *key, bool more); // screen_keys.c
 void td_screen_request(td_screen *screen, enum td_request request);
+enum td_context_kind td_screen_context(const td_screen *screen); // where keys count now
 void td_screen_focus(td_screen *screen, td_focus focus);
 void td_screen_edit_prompt(td_screen *screen);   // the prompt's draft comes into the editor
 void td_screen_leave_edit(td_screen *screen);

@@ -143,7 +143,7 @@ static void draw_status(td_screen *s) {
     td_surface_text(&s->surface, area.row, column, area.columns - column, s->message, strlen(s->message), style);
     return;
   }
-  add_hints(s, column);
+  if (!td_tip_draw(&s->tip, &s->theme, &s->surface, area)) add_hints(s, column);
   if (mode)
     td_surface_print(&s->surface, area.row, area.columns - 5, 5, look(s, TD_LOOK_BAR_KEY), " %s ", mode);
 }

@@ -57,6 +57,7 @@ void td_screen_focus(td_screen *s, td_focus focus) {
   if (focus == TD_FOCUS_CELLS && s->focus == TD_FOCUS_PROMPT) td_cells_view_select(&s->view, s->notebook->count - 1);
   s->focus = focus;
   s->dirty = true;
+  s->tip.callee[0] = 0;
   load_editor(s);
 }
 
@@ -130,6 +131,9 @@ static void edit_key(td_screen *s, const td_key *key, bool more) {
     break;
   default: td_screen_sync(s); break;
   }
+  size_t length, cursor;
+  const char *text = td_edit_text(&length, &cursor);
+  td_tip_look(&s->tip, s->session, text, cursor);
   show_matches(s);
 }
 
@@ -192,7 +196,7 @@ static bool mouse_key(td_screen *s, const td_key *key) {
 
 // ---- all keys ----
 
-static enum td_context_kind context_of(const td_screen *s) {
+enum td_context_kind td_screen_context(const td_screen *s) {
   switch (s->focus) {
   case TD_FOCUS_CELLS: return TD_IN_CELLS;
   case TD_FOCUS_PANE: return s->pane >= 0 ? td_screen_pane_type(s->pane)->context : TD_IN_ANY;
@@ -204,6 +208,10 @@ void td_screen_key(td_screen *s, const td_key *key, bool more) {
   s->dirty = true;
   s->message[0] = 0;
   if (mouse_key(s, key)) return;
+  if (key->code == 'c' && key->modifiers == TD_CONTROL && !s->prefix.code) {
+    td_screen_interrupt(s);
+    return;
+  }
   if (s->question.answer) {
     question_key(s, key);
     return;
@@ -215,7 +223,7 @@ void td_screen_key(td_screen *s, const td_key *key, bool more) {
   }
   td_key prefix = s->prefix;
   bool pending;
-  enum td_request request = td_request_find(key, context_of(s), &s->prefix, &pending);
+  enum td_request request = td_request_find(key, td_screen_context(s), &s->prefix, &pending);
   if (pending) return;
   if (request) td_screen_request(s, request);
   else if (editing && prefix.code) edit_after_prefix(s, &prefix, key, more);

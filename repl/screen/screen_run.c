@@ -61,6 +61,24 @@ static bool is_read_only(const char *line) { // looks at things, and changes non
   return end > 1 && line[end - 1] == '?';
 }
 
+// Commands on the run itself are no cells.
+static bool control_run(td_screen *s, const char *line) {
+  static const struct { const char *command; enum td_request request; } rows[] = {
+      {"%resume", TD_REQUEST_RESUME}, {"%step", TD_REQUEST_STEP}, {"%stop", TD_REQUEST_STOP}};
+  if (strcmp(line, "%pause") == 0) {
+    if (!td_session_pause(s->session)) td_screen_say(s, "nothing runs that takes steps");
+    return true;
+  }
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (strcmp(line, rows[i].command) == 0) {
+      bool paused = td_session_get_state(s->session) >= TD_SESSION_PAUSING;
+      if (paused || rows[i].request != TD_REQUEST_RESUME) td_screen_run_request(s, rows[i].request);
+      else td_screen_say(s, "nothing is paused");
+      return true;
+    }
+  return false;
+}
+
 static void empty_prompt(td_screen *s) {
   s->draft.length = s->draft_cursor = 0;
   if (s->draft.data) *s->draft.data = 0;
@@ -130,7 +148,7 @@ void td_screen_submit(td_screen *s, bool at_step) {
   if (entry.length) td_edit_remember(entry.data);
   empty_prompt(s);
   if (entry.length && entry.data[0] == ':') td_screen_colon(s, entry.data + 1);
-  else if (entry.length && !td_screen_set_command(s, entry.data)) run_new_cell(s, entry.data, entry.length, at_step);
+  else if (entry.length && !td_screen_set_command(s, entry.data) && !control_run(s, entry.data)) run_new_cell(s, entry.data, entry.length, at_step);
   td_text_clear(&entry);
   s->replay_at = position;
 }
@@ -175,11 +193,6 @@ void td_screen_enter(td_screen *s, bool more) {
 // ---- pausing ----
 
 void td_screen_interrupt(td_screen *s) {
-  if (s->prefix.code) { // Ctrl-X Ctrl-C is no interrupt
-    td_key key = {.code = 'c', .modifiers = TD_CONTROL, .bytes = "\003", .length = 1};
-    td_screen_key(s, &key, false);
-    return;
-  }
   if (s->question.answer) {
     td_key escape = {.code = TD_KEY_ESCAPE, .bytes = "\033", .length = 1};
     td_screen_key(s, &escape, false);
@@ -345,6 +358,7 @@ void td_screen_event(td_screen *s, const td_event *event) {
   case TD_EVENT_CELL_STARTED: if (event->level == 0) s->run_number = event->cell; break;
   case TD_EVENT_CELL_FINISHED: finished(s, event); break;
   case TD_EVENT_INPUT: wants_input(s, event); break;
+  case TD_EVENT_ANSWER: if (event->id == TD_TIP_ID) td_tip_answer(&s->tip, event); break;
   case TD_EVENT_PAUSED:
     if (s->focus == TD_FOCUS_CELLS) td_screen_focus(s, TD_FOCUS_PROMPT); // what is typed now is meant for it
     td_screen_say(s, "paused at %s: look, change, F5 goes on, F6 a step, Ctrl-C stops", event->text ? event->text : "");
