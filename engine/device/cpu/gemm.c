@@ -397,10 +397,12 @@ static void cut_choose(uint8_t dtype, const td_gemm_job *job, cut *c) {
 
 static void run_cut(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char *workspace) {
   cut c;
+  char nothing; // what lies in a workspace of no bytes
+  if (!workspace) workspace = &nothing;
   cut_choose(dtype, job, &c);
   c.pool = pool;
   c.sums = workspace;
-  c.room = workspace ? workspace + c.sum_bytes : NULL; // NULL: no bytes are needed
+  c.room = workspace + c.sum_bytes;
   run_pieces(pool, c.pieces, cut_piece, &c);
   if (c.axis == ALONG_K) add_sums(&c);
 }
