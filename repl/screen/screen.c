@@ -256,8 +256,7 @@ int td_screen_run(const td_line_options *options) {
   td_screen_edit_prompt(s);
   if (s->notebook->count) { // a deck is read from its top
     s->view.follow = false;
-    td_screen_focus(s, TD_FOCUS_CELLS);
-    td_cells_view_select(&s->view, 0);
+    td_screen_say(s, "%d cells: Esc walks them, Ctrl-X a runs all", s->notebook->count);
   }
   td_screen_ask_recovery(s);
   ask_graphics();

@@ -54,7 +54,8 @@ void td_screen_focus(td_screen *s, td_focus focus) {
   td_popup_clear(&s->popup);
   if ((focus == TD_FOCUS_CELLS || focus == TD_FOCUS_CELL) && !s->notebook->count) focus = TD_FOCUS_PROMPT;
   if (focus == TD_FOCUS_PROMPT && s->focus != TD_FOCUS_PROMPT) s->view.follow = true;
-  if (focus == TD_FOCUS_CELLS && s->focus == TD_FOCUS_PROMPT) td_cells_view_select(&s->view, s->notebook->count - 1);
+  if (focus == TD_FOCUS_CELLS && s->focus == TD_FOCUS_PROMPT) // the newest; where one has scrolled to, what is in sight
+    td_cells_view_select(&s->view, s->view.follow ? s->notebook->count - 1 : s->view.top_cell + (s->view.top_row > 0));
   s->focus = focus;
   s->dirty = true;
   s->tip.callee[0] = 0;
