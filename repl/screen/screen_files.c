@@ -16,9 +16,6 @@ static void open_journal(td_screen *s, td_context *context) {
   td_journal_found_clear(&s->found);
   if (td_journal_open(context, s->path, &s->journal, &s->found) != TD_OK)
     td_screen_say(s, "no journal, so a crash would lose what isn't saved: %s", context->error.message);
-  else if (s->found.held)
-    td_screen_say(s, "this deck is open in process %lld on %s too: the one that saves last wins",
-                  (long long)s->found.owner.process, s->found.owner.host);
 }
 
 static void recovered(void *screen, const char *key) {
@@ -40,7 +37,26 @@ static void recovered(void *screen, const char *key) {
   td_journal_found_clear(&s->found);
 }
 
+static void leave(td_screen *s, int code) {
+  s->leaving = true;
+  s->exit_code = code;
+}
+
+static void opened_twice(void *screen, const char *key) {
+  td_screen *s = screen;
+  if (key && *key == 'q') leave(s, 0);
+  else if (key && *key != 'o') td_screen_ask_recovery(s);
+  else td_screen_say(s, "without a journal: what is saved last is what stays");
+}
+
 void td_screen_ask_recovery(td_screen *s) {
+  if (s->found.held) {
+    char prompt[120];
+    snprintf(prompt, sizeof prompt, "%s is open in process %lld on %.24s. o: open it too, q: leave ",
+             s->path ? "the deck" : "this session", (long long)s->found.owner.process, s->found.owner.host);
+    td_screen_ask_key(s, prompt, opened_twice, s);
+    return;
+  }
   if (!s->found.left) {
     td_journal_begin(s->journal, s->notebook, td_screen_now());
     return;
@@ -111,11 +127,6 @@ void td_screen_ask_save(td_screen *s) {
 }
 
 // ---- leaving ----
-
-static void leave(td_screen *s, int code) {
-  s->leaving = true;
-  s->exit_code = code;
-}
 
 static void save_and_leave(void *screen, const char *line) {
   if (line && *line && td_screen_save(screen, line)) leave(screen, 0);
