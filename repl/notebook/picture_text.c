@@ -3,24 +3,25 @@
 #include <math.h>
 #include <stdlib.h>
 
-static uint32_t at(const td_pixels *p, int x, int y) {
+uint32_t td_pixels_at(const td_pixels *p, int x, int y) {
   const uint8_t *rgb = p->rgb + ((size_t)y * (size_t)p->width + (size_t)x) * 3;
   return (uint32_t)rgb[0] << 16 | (uint32_t)rgb[1] << 8 | rgb[2];
 }
 
-// Sizes that fit, of whole multiples where it grows; growing stops at so many rows.
-static void fit(const td_pixels *p, int columns, int rows, int grown_rows, int *width, int *height) {
-  double shrink = fmin(1, fmin((double)columns / p->width, (double)rows / p->height));
-  int times = 1;
-  while ((times + 1) * p->width <= columns && (times + 1) * p->height <= grown_rows) times++;
-  double scale = shrink < 1 ? shrink : times;
-  *width = (int)fmax(1, floor(p->width * scale + 1e-9));
-  *height = (int)fmax(1, floor(p->height * scale + 1e-9));
+void td_pixels_fit(int from_width, int from_height, bool halves, int columns, int rows, int grown_rows, int *width,
+                   int *height) {
+  int across = halves ? 1 : 2, down = halves ? 2 : 1; // of a square: columns, and how many stand in a row
+  double scale = fmin((double)columns / across / from_width, (double)rows * down / from_height);
+  int times = (int)fmin(scale, (double)grown_rows * down / from_height);
+  if (scale >= 1) scale = times > 1 ? times : 1;
+  else if (scale >= 0.5 && !halves) scale = 0.5;
+  *width = (int)fmax(1, floor(from_width * scale * across + 0.5));
+  *height = (int)fmax(1, floor(from_height * scale + 0.5));
 }
 
 // ---- ASCII ----
 
-static char shade_of(uint32_t rgb) {
+char td_pixels_shade(uint32_t rgb) {
   static const char shades[] = " .:-=+*#%@";
   if (rgb == TD_COLOUR_NAN) return '!';
   if (rgb == TD_COLOUR_RISES) return '^';
@@ -33,13 +34,12 @@ bool td_pixels_ascii(td_text *text, const td_pixels *p, int columns) {
   enum { ROWS_MOST = 200, GROWN_ROWS = 16 };
   td_pixels fitted;
   int width, height;
-  fit(p, columns / 2, ROWS_MOST, GROWN_ROWS, &width, &height); // a character is twice as high as wide
+  td_pixels_fit(p->width, p->height, false, columns, ROWS_MOST, GROWN_ROWS, &width, &height);
   if (!td_pixels_resize(&fitted, p, width, height)) return false;
   for (int y = 0; y < height; y++) {
     size_t end = text->length;
     for (int x = 0; x < width; x++) {
-      char shade = shade_of(at(&fitted, x, y));
-      td_text_add_char(text, shade);
+      char shade = td_pixels_shade(td_pixels_at(&fitted, x, y));
       td_text_add_char(text, shade);
       if (shade != ' ') end = text->length;
     }
@@ -82,7 +82,7 @@ static void add_row(td_text *text, const td_pixels *p, int y, bool full) {
   int64_t upper_before = -1, lower_before = -1;
   bool last = y + 1 == p->height; // of an odd number of rows: half of it stays the terminal's
   for (int x = 0; x < p->width; x++) {
-    uint32_t upper = at(p, x, y), lower = last ? 0 : at(p, x, y + 1);
+    uint32_t upper = td_pixels_at(p, x, y), lower = last ? 0 : td_pixels_at(p, x, y + 1);
     if (upper != upper_before) add_colour(text, 38, upper, full);
     if (!last && lower != lower_before) add_colour(text, 48, lower, full);
     td_text_add(text, "▀");
@@ -93,10 +93,10 @@ static void add_row(td_text *text, const td_pixels *p, int y, bool full) {
 }
 
 bool td_pixels_blocks(td_text *text, const td_pixels *p, int columns, int rows, bool full) {
-  enum { GROWN_ROWS = 32 };
+  enum { GROWN_ROWS = 16 };
   td_pixels fitted;
   int width, height;
-  fit(p, columns, 2 * rows, 2 * rows < GROWN_ROWS ? 2 * rows : GROWN_ROWS, &width, &height);
+  td_pixels_fit(p->width, p->height, true, columns, rows, GROWN_ROWS, &width, &height);
   if (!td_pixels_resize(&fitted, p, width, height)) return false;
   for (int y = 0; y < height; y += 2) {
     if (y) td_text_add_char(text, '\n');

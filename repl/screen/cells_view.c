@@ -6,7 +6,7 @@
 #include "repl/screen/highlight.h"
 #include "repl/screen/picture.h"
 
-enum { LEAST_OUTPUT = 5, GUTTER = 5 };
+enum { LEAST_OUTPUT = 5, GUTTER = 5, GROWN_ROWS = 16 };
 
 static td_style look(const td_cells_view *v, enum td_look which) { return td_theme_style(v->theme, which); }
 
@@ -54,8 +54,10 @@ static bool is_first_curve(const td_notebook_cell *cell, int index) {
   return true;
 }
 
+static td_room picture_room(const td_cells_view *v) { return (td_room){v->columns, output_limit(v) - 1, GROWN_ROWS}; }
+
 static int picture_rows(const td_cells_view *v, const td_cell_output *o) {
-  return td_picture_rows(o->width, o->height, v->columns, output_limit(v) - 1);
+  return td_picture_rows(o->width, o->height, v->theme, picture_room(v));
 }
 
 static int item_rows(const td_cells_view *v, const td_notebook_cell *cell, int index) {
@@ -111,23 +113,30 @@ static void draw_curves(const td_cells_view *v, place *p, int number, const td_n
   td_text_clear(&text);
 }
 
-static void draw_image(const td_cells_view *v, place *p, int number, const td_cell_output *o) {
+// Of the output's pixels: outputs of a run come one after another, and none of them changes.
+static uint64_t picture_id(const td_notebook_cell *cell, const td_cell_output *o) {
+  uint64_t parts[] = {cell->id, cell->ran_at, cell->outputs_at, (uint64_t)(o - cell->outputs), (uintptr_t)o->pixels};
+  return td_notebook_hash((const char *)parts, sizeof parts);
+}
+
+static void draw_image(td_cells_view *v, place *p, int number, const td_notebook_cell *cell, const td_cell_output *o) {
   if (wanted(p, number))
     td_surface_text(p->surface, row_of(p, number), 0, v->columns, text_of(o), shown_length(o), look(v, TD_LOOK_FAINT));
   if (!o->pixels) return;
   int rows = picture_rows(v, o);
-  td_picture picture = {o->pixels, o->width, o->height};
+  td_pixels pixels = {o->width, o->height, o->pixels};
   for (int i = 0; i < rows; i++)
     if (wanted(p, number + 1 + i))
-      td_picture_draw_row(&picture, v->theme, p->surface, row_of(p, number + 1 + i), 0, v->columns, rows, i);
+      td_picture_draw_row(&v->pictures, picture_id(cell, o), &pixels, v->theme, picture_room(v), p->surface,
+                          row_of(p, number + 1 + i), 0, i);
 }
 
-static void draw_item(const td_cells_view *v, place *p, int number, const td_notebook_cell *cell, int index) {
+static void draw_item(td_cells_view *v, place *p, int number, const td_notebook_cell *cell, int index) {
   const td_cell_output *o = &cell->outputs[index];
   td_style plain = look(v, TD_LOOK_TEXT), error = look(v, TD_LOOK_ERROR);
   switch (o->kind) {
   case TD_OUTPUT_CURVE: if (is_first_curve(cell, index)) draw_curves(v, p, number, cell); break;
-  case TD_OUTPUT_IMAGE: draw_image(v, p, number, o); break;
+  case TD_OUTPUT_IMAGE: draw_image(v, p, number, cell, o); break;
   case TD_OUTPUT_VALUE: draw_value(v, p, number, cell, o); break;
   case TD_OUTPUT_ERROR: draw_text(v, p, number, o, 0, look(v, TD_LOOK_ERROR_HEAD), error); break;
   case TD_OUTPUT_STREAM: draw_text(v, p, number, o, 0, o->stream == 2 ? look(v, TD_LOOK_WARNING) : plain,
@@ -256,7 +265,7 @@ static void draw_rows_left_out(const td_cells_view *v, td_surface *s, int row, i
   td_text_clear(&text);
 }
 
-static void draw_output(const td_cells_view *v, place *p, const struct height *h, int index) {
+static void draw_output(td_cells_view *v, place *p, const struct height *h, int index) {
   td_notebook_cell *cell = v->notebook->cells[index];
   if (!h->output) return;
   if (cell->folded) {
@@ -414,5 +423,6 @@ int td_cells_view_find(const td_cells_view *v, int from, int direction) {
 void td_cells_view_free(td_cells_view *v) {
   td_memory_free(v->heights);
   td_memory_free(v->search);
+  td_pictures_clear(&v->pictures);
   memset(v, 0, sizeof *v);
 }

@@ -4,7 +4,7 @@
 #ifndef TD_SCREEN_CELLS_VIEW_H
 #define TD_SCREEN_CELLS_VIEW_H
 #include "repl/notebook/notebook.h"
-#include "repl/screen/theme.h"
+#include "repl/screen/picture.h"
 
 typedef struct td_cells_view {
   td_notebook *notebook;   // borrowed
@@ -19,6 +19,7 @@ typedef struct td_cells_view {
   char *search;            // owned; what is searched for, or NULL
   struct height { uint64_t id, revision; int columns, rows, limit, code, output; } *heights; // by index; owned
   int height_count;
+  td_pictures pictures;    // as they were scaled; owned
 } td_cells_view;
 
 void td_cells_view_free(td_cells_view *view);

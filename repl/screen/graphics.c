@@ -37,24 +37,24 @@ bool td_graphics_answer(const char *bytes, size_t length, td_graphics *graphics)
 
 // ---- kitty ----
 
-static void draw_kitty(const td_picture *p, int columns, int rows, td_text *text) {
+static void draw_kitty(const td_pixels *p, int columns, int rows, td_text *text) {
   size_t size = (size_t)p->width * (size_t)p->height * 3;
   for (size_t at = 0; at < size; at += CHUNK) {
     size_t part = size - at < CHUNK ? size - at : CHUNK;
     if (!at) td_text_print(text, "\033_Ga=T,i=32,f=24,s=%d,v=%d,c=%d,r=%d,q=2,C=1,m=%d;", p->width, p->height, columns, rows, part < size);
     else td_text_print(text, "\033_Gm=%d;", at + part < size);
-    td_base64_add(text, (const char *)p->pixels + at, part);
+    td_base64_add(text, (const char *)p->rgb + at, part);
     td_text_add(text, "\033\\");
   }
 }
 
 // ---- sixels: 6 levels of each colour, bands of six rows ----
 
-static int level_of(int value) { return value * (LEVELS - 1) / 255; }
+static int level_of(uint32_t value) { return (int)(value * (LEVELS - 1) / 255); }
 
-static int colour_at(const td_picture *p, int x, int y, int width, int height) {
-  const uint8_t *pixel = p->pixels + 3 * ((size_t)(y * (long)p->height / height) * (size_t)p->width + (size_t)(x * (long)p->width / width));
-  return (level_of(pixel[0]) * LEVELS + level_of(pixel[1])) * LEVELS + level_of(pixel[2]);
+static int colour_at(const td_pixels *p, int x, int y) {
+  uint32_t rgb = td_pixels_at(p, x, y);
+  return (level_of(rgb >> 16) * LEVELS + level_of(rgb >> 8 & 255)) * LEVELS + level_of(rgb & 255);
 }
 
 static void add_run(td_text *text, int bits, int count) {
@@ -83,23 +83,28 @@ static void draw_band(const int *colours, int rows, int width, td_text *text) {
   td_text_add_char(text, '-');
 }
 
-static void draw_sixels(const td_picture *p, int width, int height, td_text *text) {
+static void draw_sixels(const td_pixels *from, int width, int height, td_text *text) {
+  td_pixels p = {0};
   int *colours = td_memory_new((size_t)width * 6 * sizeof *colours);
-  if (!colours) return;
+  if (!colours || !td_pixels_resize(&p, from, width, height)) {
+    td_memory_free(colours);
+    return;
+  }
   td_text_print(text, "\033P0;1q\"1;1;%d;%d", width, height);
   for (int colour = 0; colour < LEVELS * LEVELS * LEVELS; colour++)
     td_text_print(text, "#%d;2;%d;%d;%d", colour, 20 * (colour / LEVELS / LEVELS), 20 * (colour / LEVELS % LEVELS), 20 * (colour % LEVELS));
   for (int y = 0; y < height; y += 6) {
     int rows = height - y < 6 ? height - y : 6;
     for (int row = 0; row < rows; row++)
-      for (int x = 0; x < width; x++) colours[row * width + x] = colour_at(p, x, y + row, width, height);
+      for (int x = 0; x < width; x++) colours[row * width + x] = colour_at(&p, x, y + row);
     draw_band(colours, rows, width, text);
   }
   td_text_add(text, "\033\\");
   td_memory_free(colours);
+  td_pixels_clear(&p);
 }
 
-void td_graphics_draw(td_graphics graphics, const td_picture *p, int columns, int rows, int width, int height,
+void td_graphics_draw(td_graphics graphics, const td_pixels *p, int columns, int rows, int width, int height,
                       td_text *text) {
   double across = (double)columns * width / p->width, down = (double)rows * height / p->height;
   double scale = across < down ? across : down;

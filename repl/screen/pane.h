@@ -25,7 +25,7 @@ typedef struct td_pane_host {
   void (*ask)(void *owner, const char *prompt, void (*answer)(void *argument, const char *line), void *argument);
   // A picture that shall stand in an area of the surface in this frame; serial tells it from others. true: it will be
   // drawn in pixels, and the area stays blank. false: the terminal has cells only.
-  bool (*place)(void *owner, const td_picture *picture, uint64_t serial, td_rect area);
+  bool (*place)(void *owner, const td_pixels *picture, uint64_t serial, td_rect area);
   void (*show)(void *owner, const char *pane); // opens another pane, or this one
   void (*emit)(void *owner, const td_event *event); // to all panes, as if the session had
   double (*now)(void *owner);      // seconds

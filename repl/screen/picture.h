@@ -1,14 +1,26 @@
-// Pictures in character cells: two pixels a cell as half-blocks in 256 colours, a ramp of characters elsewhere. Scaled by
-// the mean of what a pixel covers; small ones are enlarged by whole numbers.
+// Pictures in character cells: half-blocks in 256 colours, shades elsewhere. A picture is scaled once for the room that
+// it has, and kept: a frame costs its cells alone.
 #ifndef TD_SCREEN_PICTURE_H
 #define TD_SCREEN_PICTURE_H
+#include "repl/notebook/picture_text.h"
 #include "repl/screen/theme.h"
 
-typedef struct td_picture { const uint8_t *pixels; int width, height; } td_picture; // RGB, the top row first
+enum { TD_PICTURES_KEPT = 24 };
+typedef struct td_picture { // one that was scaled
+  uint64_t id, used;
+  td_pixels fitted;
+} td_picture;
 
-int td_picture_rows(int width, int height, int columns, int rows); // that it takes within so many columns and rows
-// Draws one of the rows that td_picture_rows gave.
-void td_picture_draw_row(const td_picture *picture, const td_theme *theme, td_surface *surface, int row, int column,
-                         int columns, int rows, int index);
-int td_colour_of(int red, int green, int blue); // of the 256
+typedef struct td_pictures {
+  td_picture kept[TD_PICTURES_KEPT];
+  uint64_t clock;
+} td_pictures;
+
+typedef struct td_room { int columns, rows, grown_rows; } td_room; // it grows up to grown_rows
+
+int td_picture_rows(int width, int height, const td_theme *theme, td_room room); // of cells, that it takes
+// Draws the index-th of the rows that td_picture_rows gave. id: of these pixels, never of others; 0 is none.
+void td_picture_draw_row(td_pictures *pictures, uint64_t id, const td_pixels *pixels, const td_theme *theme, td_room room,
+                         td_surface *surface, int row, int column, int index);
+void td_pictures_clear(td_pictures *pictures);
 #endif

@@ -120,8 +120,10 @@ enum td_context_kind {
   X(RUNS_OVERLAY, RUNS, "Space", "show the run in curves, and not")                                                    \
   X(RUNS_FOLDER, RUNS, "c", "the runs of another folder")                                                              \
   X(RUNS_AGAIN, RUNS, "r", "look again")                                                                               \
-  X(IMAGES_NEXT, IMAGES, "l Right", "the next image")                                                                  \
-  X(IMAGES_BACK, IMAGES, "h Left", "the image before")                                                                 \
+  X(IMAGES_NEXT, IMAGES, "]", "the next image; so do arrows where all of it is in sight")                              \
+  X(IMAGES_BACK, IMAGES, "[", "the image before")                                                                      \
+  X(IMAGES_IN, IMAGES, "+ =", "closer; arrows move about in it")                                                       \
+  X(IMAGES_OUT, IMAGES, "-", "farther")                                                                                \
   X(IMAGES_SAVE, IMAGES, "w", "save it as a PNG")
 
 enum td_request {

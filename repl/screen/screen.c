@@ -59,7 +59,7 @@ static void host_jump(void *owner, const char *script, int line, int column) {
 static void host_ask(void *owner, const char *prompt, void (*answer)(void *, const char *), void *argument) {
   td_screen_ask(owner, prompt, answer, argument);
 }
-static bool host_place(void *owner, const td_picture *picture, uint64_t serial, td_rect area) {
+static bool host_place(void *owner, const td_pixels *picture, uint64_t serial, td_rect area) {
   td_screen *s = owner;
   if (s->graphics == TD_GRAPHICS_CELLS) return false;
   s->placed = (td_placed){.held = *picture, .serial = serial, .area = area};

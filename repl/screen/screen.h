@@ -39,7 +39,7 @@ typedef struct td_question { // asked in the status line
 } td_question;
 
 typedef struct td_placed { // a picture in pixels
-  td_picture held;         // its pixels are the pane's
+  td_pixels held;          // its pixels are the pane's
   uint64_t serial;         // 0: none
   td_rect area;
 } td_placed;

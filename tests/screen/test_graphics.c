@@ -50,7 +50,7 @@ static void decode_sixels(const char *text, int *out, int width, int height) {
 START_TEST(test_sixels) {
   uint8_t pixels[13 * 7 * 3];
   for (int i = 0; i < 13 * 7; i++) memcpy(pixels + 3 * i, i % 3 ? i % 2 ? "\377\0\0" : "\0\377\0" : "\0\0\377", 3);
-  td_picture picture = {pixels, 13, 7};
+  td_pixels picture = {13, 7, pixels};
   td_text text = {0};
   td_graphics_draw(TD_GRAPHICS_SIXEL, &picture, 13, 7, 1, 1, &text);
   int *got = malloc(13 * 12 * sizeof *got);
@@ -66,7 +66,7 @@ START_TEST(test_kitty) { // the chunks together are the picture
   size_t size = 60 * 40 * 3;
   uint8_t *pixels = malloc(size);
   for (size_t i = 0; i < size; i++) pixels[i] = (uint8_t)(i * 7);
-  td_picture picture = {pixels, 60, 40};
+  td_pixels picture = {60, 40, pixels};
   td_text text = {0}, base = {0}, back = {0};
   td_graphics_draw(TD_GRAPHICS_KITTY, &picture, 30, 10, 8, 16, &text);
   for (const char *at = text.data; (at = strstr(at, "\033_G")); at++) {
@@ -88,7 +88,8 @@ END_TEST
 START_TEST(test_cells) { // nothing outside, at any size
   uint8_t pixels[5 * 3 * 3];
   memset(pixels, 255, sizeof pixels);
-  td_picture picture = {pixels, 5, 3};
+  td_pixels picture = {5, 3, pixels};
+  td_pictures pictures = {0};
   td_surface surface = {0};
   ck_assert(td_surface_resize(&surface, 30, 30));
   for (int colours = 0; colours <= 256; colours += 256)
@@ -96,10 +97,11 @@ START_TEST(test_cells) { // nothing outside, at any size
       for (int rows = 1; rows < 20; rows++) {
         td_theme theme = {.colours = colours, .glyphs = TD_GLYPHS_BRAILLE};
         td_surface_clear(&surface);
-        int tall = td_picture_rows(5, 3, columns, rows);
+        td_room room = {columns, rows, rows};
+        int tall = td_picture_rows(5, 3, &theme, room);
         ck_assert_int_ge(tall, 1);
         ck_assert_int_le(tall, rows);
-        for (int i = 0; i < tall; i++) td_picture_draw_row(&picture, &theme, &surface, 1 + i, 1, columns, tall, i);
+        for (int i = 0; i < tall; i++) td_picture_draw_row(&pictures, 1, &picture, &theme, room, &surface, 1 + i, 1, i);
         for (int i = 0; i < 30 * 30; i++)
           if (surface.spots[i].code != ' ') {
             ck_assert_int_ge(i / 30, 1);
@@ -109,9 +111,10 @@ START_TEST(test_cells) { // nothing outside, at any size
         ck_assert_int_ne(surface.spots[31].code, ' ');
       }
   td_surface_free(&surface);
-  ck_assert_int_eq(td_colour_of(255, 0, 0), 196);
-  ck_assert_int_eq(td_colour_of(0, 0, 0), 16);
-  ck_assert_int_eq(td_colour_of(128, 128, 128), 244);
+  td_pictures_clear(&pictures);
+  ck_assert_int_eq(td_colour_256(0xff0000), 196);
+  ck_assert_int_eq(td_colour_256(0x000000), 16);
+  ck_assert_int_eq(td_colour_256(0x808080), 244);
 }
 END_TEST
 
