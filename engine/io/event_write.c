@@ -120,7 +120,8 @@ static void add_restart(td_text *out, int64_t step) { // SessionLog 1 status: ST
 
 // Once for each name: does its first step come again?
 static bool is_resumed(td_event_writer *w, const char *name, int64_t step) {
-  for (td_event_curve *curve = w->before.curves; curve < w->before.curves + w->before.count; curve++) {
+  for (int64_t at = 0; at < w->before.count; at++) {
+    td_event_curve *curve = &w->before.curves[at];
     if (strcmp(curve->name, name)) continue;
     bool again = false;
     for (int64_t i = 0; i < curve->count; i++) again |= curve->points[i].step >= step;
