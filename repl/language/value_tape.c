@@ -98,8 +98,8 @@ static void watch(const flat *sources, td_tensor *const *gradients) {
 }
 
 // tape NULL: of what was recorded anywhere, as backward() does.
-static td_value gradient_values(td_interpreter *I, td_tape *tape, td_value target, td_value sources, td_value cotangents,
-                                bool zero, bool retain, bool create) {
+static td_value gradient_values(td_interpreter *I, td_tape *tape, td_value target, td_value sources,
+                                td_value cotangents, bool zero, bool retain, bool create) {
   flat targets = {.role = "a target"}, wanted = {.role = "a source"}, seeds = {.role = "an output gradient"};
   td_value result = TD_NIL;
   bool seeded = !td_is_nil(cotangents) && !td_is_none(cotangents);

@@ -129,8 +129,8 @@ static enum td_line_result read_between(char **line) {
   return result;
 }
 
-// Runs what is typed at the boundary until the run goes on; Ctrl-C and Ctrl-D stop it. Without anybody who could type it
-// goes on at once. The code of exit(), or 0.
+// Runs what is typed at the boundary until the run goes on; Ctrl-C and Ctrl-D stop it. Without anybody who could type
+// it goes on at once. The code of exit(), or 0.
 static int serve_pause(td_session *session, td_render *render) {
   if (!render->prompt) td_session_resume(session);
   while (td_session_get_state(session) == TD_SESSION_PAUSED) {

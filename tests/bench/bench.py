@@ -1,8 +1,9 @@
 """make bench: runs everything below several times, interleaved with its rival where one is installed (python3 itself,
 PyTorch), and prints medians and ratios as a table. Nothing here is asserted: machines are shared and noisy.
 
-usage: bench.py TAPEDECK SOURCE BUILD [--quick] [NAME...]   (names: start scalar add mnist training ops; none: all. Any other word
-asks for the rows of ops whose name contains it. --quick: ops in one short round on one thread, to see them run)"""
+usage: bench.py TAPEDECK SOURCE BUILD [--quick] [NAME...]   (names: start scalar add mnist training ops; none: all. Any
+other word asks for the rows of ops whose name contains it. --quick: ops in one short round on one thread, to see them
+run)"""
 import glob
 import os
 import re
@@ -50,7 +51,8 @@ def interleaved(pairs, rounds, word):
 
 
 def has_torch():
-    return subprocess.run([PYTHON, "-c", "import torch"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    return subprocess.run([PYTHON, "-c", "import torch"], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode == 0
 
 
 def start():
@@ -62,13 +64,15 @@ def start():
         times.append(time.perf_counter() - begin)
     # The program asks for its own peak: a child's figure from wait() would hold the memory of this interpreter too.
     peak = re.search(r"VmHWM:\s*(\d+)", output([TAPEDECK, "-e", "1+1\n!cat /proc/$PPID/status"]) or "")
-    print(f"  median {1e3 * statistics.median(times):.2f} ms, peak {int(peak.group(1)) / 1024 if peak else 0:.1f} MiB\n")
+    kibibytes = int(peak.group(1)) if peak else 0
+    print(f"  median {1e3 * statistics.median(times):.2f} ms, peak {kibibytes / 1024:.1f} MiB\n")
 
 
 def scalar():
     print(f"scalar programs: seconds, and python3 {sys.version.split()[0]}'s time divided by ours")
     for path in sorted(glob.glob(os.path.join(HERE, "programs", "*.deck"))):
-        got = interleaved({"ours": lambda: output([TAPEDECK, "run", path]), "python3": lambda: output([PYTHON, path])}, 5, "seconds")
+        got = interleaved({"ours": lambda: output([TAPEDECK, "run", path]), "python3": lambda: output([PYTHON, path])},
+                          5, "seconds")
         if len(got) == 2:
             name = os.path.basename(path)[:-5]
             print(f"  {name:14} {got['ours']:8.3f} {got['python3']:8.3f}   {got['python3'] / got['ours']:.2f}x")

@@ -52,7 +52,8 @@ def main():
                 print(f"Seen so far: {seen} samples")
         seconds = time.perf_counter() - start
         with torch.no_grad():
-            right = sum((model(x_val[i:i + 1000]).argmax(1) == y_val[i:i + 1000]).sum().item() for i in range(0, 10000, 1000))
+            right = sum((model(x_val[i:i + 1000]).argmax(1) == y_val[i:i + 1000]).sum().item()
+                        for i in range(0, 10000, 1000))
         print(f"Validation accuracy: {right / 10000:.4f}")
         print(f"epoch seconds {seconds:.4f}", flush=True)
 

@@ -148,5 +148,6 @@ print("screen: open to the first prompt  %6.1f ms" % opening())
 print("screen: resident, screen and line %6.1f MB %6.1f MB" % tuple(memory()))
 print("screen: bytes a second when idle  %6.1f" % idle())
 median, late, rate = keys_while_training()
-print("screen: key shown while training  %6.1f ms median, %.1f ms at the 99th percentile; %.0f bytes/s" % (median, late, rate))
+print("screen: key shown while training  %6.1f ms median, %.1f ms at the 99th percentile; %.0f bytes/s" %
+      (median, late, rate))
 print("screen: an epoch of MNIST, screen and line %.3f s %.3f s" % cost())

@@ -1,4 +1,4 @@
-"""The models of training.deck in PyTorch, eager, with fused Adam. Arguments: the model's name and the seconds to run."""
+"""The models of training.deck in PyTorch, eager, with fused Adam. Arguments: the model's name, the seconds to run."""
 import sys
 from time import perf_counter
 

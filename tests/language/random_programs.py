@@ -45,11 +45,15 @@ class Trouble(Problem):
         self.size = size
 
 '''
-TEXTS = ['""', '"a"', '"tape"', '"Deck of cells"', '"  two  spaces "', '"x,y,,z"', '"it\'s"', "'say \"hi\"'", '"tab\\there"',
-         '"línea é"', '"日本語"', '"😀!"', '"back\\\\slash"', '"42"', '"-7"', '"3.5"', '"AbCd"', 'r"\\d+"', '"line\\nbreak"']
-FLOATS = ["0.0", "-0.0", "0.5", "1.0", "-2.5", "3.14159", "1e-7", "1e16", "123456.789", "2.675", "0.1", "1e300", "-1e-5", "99.995"]
+TEXTS = ['""', '"a"', '"tape"', '"Deck of cells"', '"  two  spaces "', '"x,y,,z"', '"it\'s"', "'say \"hi\"'",
+         '"tab\\there"',
+         '"línea é"', '"日本語"', '"😀!"', '"back\\\\slash"', '"42"', '"-7"', '"3.5"', '"AbCd"', 'r"\\d+"',
+         '"line\\nbreak"']
+FLOATS = ["0.0", "-0.0", "0.5", "1.0", "-2.5", "3.14159", "1e-7", "1e16", "123456.789", "2.675", "0.1", "1e300",
+          "-1e-5", "99.995"]
 INT_SPECS = ["", "d", "5", "<6", ">6", "^7", "05", "+", ",", "x", "#x", "b", "o", "*^9", "+06", "_", ".1f", "e", " d"]
-FLOAT_SPECS = ["", ".2f", ".0f", "8.3f", "<9.1f", "+.1f", "e", ".3e", "g", ".3g", "%", ".1%", ",.2f", "010.2f", "*>12.4f", ".6g"]
+FLOAT_SPECS = ["", ".2f", ".0f", "8.3f", "<9.1f", "+.1f", "e", ".3e", "g", ".3g", "%", ".1%", ",.2f", "010.2f",
+               "*>12.4f", ".6g"]
 TEXT_SPECS = ["", "8", "<8", ">8", "^9", ".2", "*^8.3", "s", "->6"]
 TYPES = ["int", "int", "float", "str", "bool", "list", "dict", "tuple", "set"]
 
@@ -147,27 +151,35 @@ class Writer:
             lambda: f"({e('int')} + {e('int')})", lambda: f"({e('int')} - {e('int')})",
             lambda: f"(cut({e('int')}) * {self.leaf('int', scope)})", lambda: f"({e('int')} // {e('int')})",
             lambda: f"({e('int')} % {e('int')})", lambda: f"({e('int')} {self.pick('&', '|', '^')} {e('int')})",
-            lambda: f"(cut({e('int')}) << {k})", lambda: f"({e('int')} >> {k})", lambda: f"(cut({e('int')}) ** {k % 4})",
+            lambda: f"(cut({e('int')}) << {k})", lambda: f"({e('int')} >> {k})",
+            lambda: f"(cut({e('int')}) ** {k % 4})",
             lambda: f"-{e('int')}", lambda: f"~{e('int')}", lambda: f"abs({e('int')})",
             lambda: f"len({e(self.pick('str', 'list', 'dict', 'tuple', 'set'))})", lambda: f"int({e('bool')})",
             lambda: f"cut(sum({e('list')}))", lambda: f"{self.pick('min', 'max')}({e('int')}, {e('int')})",
-            lambda: f"{self.pick('min', 'max')}({e('list')}, default={k})", lambda: f"{e('list')}[{self.random.randrange(-3, 4)}]",
+            lambda: f"{self.pick('min', 'max')}({e('list')}, default={k})",
+            lambda: f"{e('list')}[{self.random.randrange(-3, 4)}]",
             lambda: f"{e('dict')}.get({e('str')}, {k})", lambda: f"{e('dict')}[{e('str')}]", lambda: f"{e('tuple')}[0]",
             lambda: f"divmod({e('int')}, {k})[{k % 2}]", lambda: f"pow({e('int')}, {k}, {k + 6})",
-            lambda: f"{e('str')}.{self.pick('count', 'find', 'index')}({e('str')})", lambda: f"{e('list')}.index({e('int')})",
+            lambda: f"{e('str')}.{self.pick('count', 'find', 'index')}({e('str')})",
+            lambda: f"{e('list')}.index({e('int')})",
             lambda: f"round({e('float')} % 1000)", lambda: f"math.floor({e('float')} % 97)", lambda: f"int({e('str')})",
-            lambda: f"sum({v} * {k} for {v} in {e('list')} if {v} > {k})", lambda: f"(lambda {v}: {v} + {k})({e('int')})",
-            lambda: f"math.gcd({e('int')}, {e('int')})", lambda: f"({e('int')} or {e('int')})", lambda: f"({e('int')} and {e('int')})",
+            lambda: f"sum({v} * {k} for {v} in {e('list')} if {v} > {k})",
+            lambda: f"(lambda {v}: {v} + {k})({e('int')})",
+            lambda: f"math.gcd({e('int')}, {e('int')})", lambda: f"({e('int')} or {e('int')})",
+            lambda: f"({e('int')} and {e('int')})",
             lambda: f"ord({e('str')}[:1])", lambda: f"len({{{v} % {k} for {v} in {e('list')}}})")()
 
     def make_float(self, scope, e):
         k = self.random.randrange(5)
         return self.pick(
             lambda: f"({e('float')} {self.pick('+', '-', '*')} {e('float')})", lambda: f"({e('float')} / {e('float')})",
-            lambda: f"({e('int')} / {e('int')})", lambda: f"({e('float')} // {e('float')})", lambda: f"({e('float')} % {e('float')})",
+            lambda: f"({e('int')} / {e('int')})", lambda: f"({e('float')} // {e('float')})",
+            lambda: f"({e('float')} % {e('float')})",
             lambda: f"({e('int')} * {e('float')})", lambda: f"-{e('float')}", lambda: f"abs({e('float')})",
-            lambda: f"float({e('int')})", lambda: f"round({e('float')}, {k})", lambda: f"{self.pick('min', 'max')}({e('float')}, {e('float')})",
-            lambda: f"math.sqrt({e('float')})", lambda: f"float({e('str')})", lambda: f"math.fmod({e('float')}, {e('float')})",
+            lambda: f"float({e('int')})", lambda: f"round({e('float')}, {k})",
+            lambda: f"{self.pick('min', 'max')}({e('float')}, {e('float')})",
+            lambda: f"math.sqrt({e('float')})", lambda: f"float({e('str')})",
+            lambda: f"math.fmod({e('float')}, {e('float')})",
             lambda: f"abs({e('float')}) ** 0.5", lambda: f"divmod({e('float')}, {e('float')})[{k % 2}]",
             lambda: f"math.copysign({e('float')}, {e('float')})", lambda: f"math.hypot({e('float')}, {e('float')})")()
 
@@ -180,20 +192,28 @@ class Writer:
         kind, spec = self.field(e)
         method = self.pick("upper", "lower", "title", "strip", "capitalize", "swapcase", "lstrip", "rstrip", "casefold")
         return self.pick(
-            lambda: f"({e('str')} + {e('str')})", lambda: f"({e('str')} * {n})", lambda: f"{e('str')}[{k}:]", lambda: f"{e('str')}[:{k}]",
+            lambda: f"({e('str')} + {e('str')})", lambda: f"({e('str')} * {n})", lambda: f"{e('str')}[{k}:]",
+            lambda: f"{e('str')}[:{k}]",
             lambda: f"{e('str')}[::{k or 1}]", lambda: f"{e('str')}[{k}]", lambda: f"{e('str')}.{method}()",
-            lambda: f"{e('str')}.replace({e('str')}, {e('str')}, {n})", lambda: f"{e('str')}.{self.pick('center', 'ljust', 'rjust', 'zfill')}({k})",
+            lambda: f"{e('str')}.replace({e('str')}, {e('str')}, {n})",
+            lambda: f"{e('str')}.{self.pick('center', 'ljust', 'rjust', 'zfill')}({k})",
             lambda: f"str({e(self.pick('int', 'float', 'bool', 'list', 'tuple', 'dict'))})",
             lambda: f"repr({e(self.pick('str', 'float', 'list', 'tuple', 'dict'))})",
             lambda: f"format({e(kind)}, {spec!r})", lambda: f'"[{{:{spec}}}]".format({e(kind)})',
-            lambda: f"{self.pick('-', ',', '')!r}.join({e('str')}.split())", lambda: f"'+'.join(str({v}) for {v} in {e('list')})",
+            lambda: f"{self.pick('-', ',', '')!r}.join({e('str')}.split())",
+            lambda: f"'+'.join(str({v}) for {v} in {e('list')})",
             lambda: f"('%s|%r|%{self.pick('5', '-5', '05', '+', '')}d' % ({e('str')}, {e('str')}, {e('int')}))",
             lambda: f"('%{self.pick('.2', '8.3', '-9.1', '')}{self.pick('f', 'e', 'g')}' % {e('float')})",
-            lambda: f"{e('str')}.{self.pick('partition', 'rpartition')}({e('str')})[{n}]", lambda: f"''.join(sorted({e('str')}))",
-            lambda: f"''.join({v} for {v} in {e('str')} if {v}.{self.pick('isalpha', 'isdigit', 'isalnum', 'isspace')}())",
-            lambda: f"{e('str')}.{self.pick('split', 'rsplit')}({self.pick('', 'None, 1', repr(','))})[{n - 1}]", lambda: f"{e('tuple')}[1]",
-            lambda: f"''.join(reversed({e('str')}))", lambda: f"ascii({e('str')})", lambda: f"type({e(self.random.choice(TYPES))}).__name__",
-            lambda: f"{e('str')}.removeprefix({e('str')})", lambda: f"max({e('str')}, {e('str')}, key=len)", lambda: f"chr(cut({e('int')}) % 90 + 33)",
+            lambda: f"{e('str')}.{self.pick('partition', 'rpartition')}({e('str')})[{n}]",
+            lambda: f"''.join(sorted({e('str')}))",
+            lambda: f"''.join({v} for {v} in {e('str')} if "
+                    f"{v}.{self.pick('isalpha', 'isdigit', 'isalnum', 'isspace')}())",
+            lambda: f"{e('str')}.{self.pick('split', 'rsplit')}({self.pick('', 'None, 1', repr(','))})[{n - 1}]",
+            lambda: f"{e('tuple')}[1]",
+            lambda: f"''.join(reversed({e('str')}))", lambda: f"ascii({e('str')})",
+            lambda: f"type({e(self.random.choice(TYPES))}).__name__",
+            lambda: f"{e('str')}.removeprefix({e('str')})", lambda: f"max({e('str')}, {e('str')}, key=len)",
+            lambda: f"chr(cut({e('int')}) % 90 + 33)",
             lambda: f"{self.pick('hex', 'bin', 'oct')}({e('int')})")()
 
     def make_bool(self, scope, e):
@@ -201,44 +221,63 @@ class Writer:
         v, k = self.name("v"), self.random.randrange(9)
         compare = lambda: self.pick("<", "<=", ">", ">=", "==", "!=")
         return self.pick(
-            lambda: f"({e(kind)} {compare()} {e(kind)})", lambda: f"({e('int')} {compare()} {e('float')} {compare()} {e('int')})",
-            lambda: f"(not {e('bool')})", lambda: f"({e('bool')} and {e('bool')})", lambda: f"({e('bool')} or {e('bool')})",
-            lambda: f"({e('int')} {self.pick('in', 'not in')} {e(self.pick('list', 'tuple', 'set'))})", lambda: f"({e('str')} in {e(self.pick('str', 'dict'))})",
-            lambda: f"bool({e(self.random.choice(TYPES))})", lambda: f"isinstance({e(kind)}, {self.pick('int', 'float', '(str, list)', 'bool')})",
-            lambda: f"{self.pick('any', 'all')}({v} > {k} for {v} in {e('list')})", lambda: f"{e('str')}.{self.pick('startswith', 'endswith')}({e('str')})",
+            lambda: f"({e(kind)} {compare()} {e(kind)})",
+            lambda: f"({e('int')} {compare()} {e('float')} {compare()} {e('int')})",
+            lambda: f"(not {e('bool')})", lambda: f"({e('bool')} and {e('bool')})",
+            lambda: f"({e('bool')} or {e('bool')})",
+            lambda: f"({e('int')} {self.pick('in', 'not in')} {e(self.pick('list', 'tuple', 'set'))})",
+            lambda: f"({e('str')} in {e(self.pick('str', 'dict'))})",
+            lambda: f"bool({e(self.random.choice(TYPES))})",
+            lambda: f"isinstance({e(kind)}, {self.pick('int', 'float', '(str, list)', 'bool')})",
+            lambda: f"{self.pick('any', 'all')}({v} > {k} for {v} in {e('list')})",
+            lambda: f"{e('str')}.{self.pick('startswith', 'endswith')}({e('str')})",
             lambda: f"({e('set')} {self.pick('<=', '==', '>')} {e('set')})", lambda: f"({e('dict')} == {e('dict')})",
             lambda: f"{e('str')}.{self.pick('isdigit', 'isupper', 'isalpha', 'islower', 'isspace', 'istitle')}()")()
 
     def make_list(self, scope, e):
         v, w, k = self.name("v"), self.name("w"), self.random.randrange(-4, 5)
         return self.pick(
-            lambda: f"[cut({e('int')}), {self.leaf('int', scope)}]", lambda: f"({e('list')} + {e('list')})", lambda: f"({e('list')} * {abs(k) % 3})",
+            lambda: f"[cut({e('int')}), {self.leaf('int', scope)}]", lambda: f"({e('list')} + {e('list')})",
+            lambda: f"({e('list')} * {abs(k) % 3})",
             lambda: f"{e('list')}[{k}:]", lambda: f"{e('list')}[:{k}]", lambda: f"{e('list')}[::{k or -1}]",
             lambda: f"[{v} {self.pick('+', '-', '%', '//')} {abs(k) + 1} for {v} in {e('list')}]",
-            lambda: f"[{v} for {v} in {e('list')} if {v} % {abs(k) + 2}]", lambda: f"[{v} - {w} for {v} in {e('list')}[:3] for {w} in range({abs(k)})]",
-            lambda: f"sorted({e(self.pick('list', 'set'))}{self.pick('', ', reverse=True')})", lambda: f"list(reversed({e('list')}))",
-            lambda: f"sorted({e('list')}, key=lambda {v}: ({v} % {abs(k) + 2}, {v}))", lambda: f"list(range({k}, {abs(k) + 3}))",
-            lambda: f"list(map(lambda {v}: {v} + {k}, {e('list')}))", lambda: f"list(filter(lambda {v}: {v} > {k}, {e('list')}))",
-            lambda: f"list({e('dict')}.values())", lambda: f"[*{e('list')}, *{e('list')}]", lambda: f"[len({v}) for {v} in {e('str')}.split()]",
-            lambda: f"[{v} * {w} for {v}, {w} in zip({e('list')}, {e('list')})]", lambda: f"[{v} + {w} for {v}, {w} in enumerate({e('list')}, {k})]",
-            lambda: f"list(map(ord, {e('str')}))", lambda: f"sorted({e('set')} {self.pick('|', '&', '-', '^')} {e('set')})")()
+            lambda: f"[{v} for {v} in {e('list')} if {v} % {abs(k) + 2}]",
+            lambda: f"[{v} - {w} for {v} in {e('list')}[:3] for {w} in range({abs(k)})]",
+            lambda: f"sorted({e(self.pick('list', 'set'))}{self.pick('', ', reverse=True')})",
+            lambda: f"list(reversed({e('list')}))",
+            lambda: f"sorted({e('list')}, key=lambda {v}: ({v} % {abs(k) + 2}, {v}))",
+            lambda: f"list(range({k}, {abs(k) + 3}))",
+            lambda: f"list(map(lambda {v}: {v} + {k}, {e('list')}))",
+            lambda: f"list(filter(lambda {v}: {v} > {k}, {e('list')}))",
+            lambda: f"list({e('dict')}.values())", lambda: f"[*{e('list')}, *{e('list')}]",
+            lambda: f"[len({v}) for {v} in {e('str')}.split()]",
+            lambda: f"[{v} * {w} for {v}, {w} in zip({e('list')}, {e('list')})]",
+            lambda: f"[{v} + {w} for {v}, {w} in enumerate({e('list')}, {k})]",
+            lambda: f"list(map(ord, {e('str')}))",
+            lambda: f"sorted({e('set')} {self.pick('|', '&', '-', '^')} {e('set')})")()
 
     def make_dict(self, scope, e):
         v, w = self.name("v"), self.name("w")
         return self.pick(
-            lambda: f"{{{e('str')}: cut({e('int')}), {e('str')}: {self.leaf('int', scope)}}}", lambda: f"{{**{e('dict')}, {e('str')}: {self.leaf('int', scope)}}}",
+            lambda: f"{{{e('str')}: cut({e('int')}), {e('str')}: {self.leaf('int', scope)}}}",
+            lambda: f"{{**{e('dict')}, {e('str')}: {self.leaf('int', scope)}}}",
             lambda: f"({e('dict')} | {e('dict')})", lambda: f"{{{v}: {w} for {w}, {v} in enumerate({e('str')})}}",
-            lambda: f"{{{v}.upper(): {w} for {v}, {w} in {e('dict')}.items() if {w} != 3}}", lambda: f"dict(zip({e('str')}, {e('list')}))",
-            lambda: f"dict.fromkeys({e('str')}, {self.leaf('int', scope)})", lambda: f"dict(sorted({e('dict')}.items(), key=lambda {v}: {v}[1]))")()
+            lambda: f"{{{v}.upper(): {w} for {v}, {w} in {e('dict')}.items() if {w} != 3}}",
+            lambda: f"dict(zip({e('str')}, {e('list')}))",
+            lambda: f"dict.fromkeys({e('str')}, {self.leaf('int', scope)})",
+            lambda: f"dict(sorted({e('dict')}.items(), key=lambda {v}: {v}[1]))")()
 
     def make_tuple(self, scope, e):
-        return self.pick(lambda: f"(cut({e('int')}), {e('str')})", lambda: f"({self.leaf('int', scope)}, {e('str')}, {e('list')})",
+        return self.pick(lambda: f"(cut({e('int')}), {e('str')})",
+                         lambda: f"({self.leaf('int', scope)}, {e('str')}, {e('list')})",
                          lambda: f"({e('tuple')}[0], {e('str')})", lambda: f"min({e('tuple')}, {e('tuple')})")()
 
     def make_set(self, scope, e):
         v = self.name("v")
-        return self.pick(lambda: f"{{{v} + 0 for {v} in {e('list')}}}", lambda: f"({e('set')} {self.pick('|', '&', '-', '^')} {e('set')})",
-                         lambda: f"{{{v} % 7 for {v} in {e('list')}}}", lambda: f"{e('set')}.union({v} + 0 for {v} in {e('list')})")()
+        return self.pick(lambda: f"{{{v} + 0 for {v} in {e('list')}}}",
+                         lambda: f"({e('set')} {self.pick('|', '&', '-', '^')} {e('set')})",
+                         lambda: f"{{{v} % 7 for {v} in {e('list')}}}",
+                         lambda: f"{e('set')}.union({v} + 0 for {v} in {e('list')})")()
 
     # ---- statements ----
     def bounded(self, kind, text):
@@ -258,8 +297,10 @@ class Writer:
 
     def statement(self, scope, depth):
         deep = depth > 3 or scope.loop > 1
-        simple = [self.say, self.say, self.assign, self.assign, self.assign, self.change, self.unpack, self.mutate, self.check]
-        nested = [] if deep else [self.branch, self.branch, self.attempt, self.loop, self.loop, self.while_loop, self.manage]
+        simple = [self.say, self.say, self.assign, self.assign, self.assign, self.change, self.unpack, self.mutate,
+                  self.check]
+        nested = [] if deep else [self.branch, self.branch, self.attempt, self.loop, self.loop, self.while_loop,
+                                  self.manage]
         self.random.choice(simple + nested + ([self.leave] if scope.loop or scope.function else []))(scope, depth)
 
     def say(self, scope, depth):
@@ -271,7 +312,9 @@ class Writer:
             text = self.leaf(kind, scope)
             if '"' in text or "\\" in text or "'" in text or "{" in text:
                 text = "7"
-            self.write(depth, f'print(f"<{{{text}:{spec}}}> {{{text}!r}} {{{text} == {text}}}")' if text != "7" else 'print(f"{7:>3}")')
+            self.write(depth,
+                       f'print(f"<{{{text}:{spec}}}> {{{text}!r}} {{{text} == {text}}}")' if text != "7"
+                       else 'print(f"{7:>3}")')
         else:
             options = self.pick("", "", ', sep="|"', ', end=" ~\\n"')
             self.write(depth, f"print({', '.join(texts)}{options})")
@@ -284,7 +327,8 @@ class Writer:
     def change(self, scope, depth):
         kind = self.pick("int", "float", "str", "list")
         name = self.random.choice(scope.assignable[kind])
-        operator = {"int": self.pick("+", "-", "//", "%", "&", "|", "^", ">>"), "float": self.pick("+", "-", "*", "/", "//", "%")}
+        operator = {"int": self.pick("+", "-", "//", "%", "&", "|", "^", ">>"),
+                    "float": self.pick("+", "-", "*", "/", "//", "%")}
         self.write(depth, f"{name} {operator.get(kind, '+')}= {self.expression(kind, scope, 2)}")
         if kind != "float":
             self.write(depth, f"{name} = {self.bounded(kind, name)}")
@@ -294,9 +338,11 @@ class Writer:
         text, items = self.random.choice(scope.assignable["str"]), self.random.choice(scope.assignable["list"])
         self.write(depth, self.pick(
             lambda: f"{a}, {b} = {b}, {a}", lambda: f"{a}, *{items} = {self.expression('list', scope, 2)}[:9]",
-            lambda: f"*{items}, {a} = {self.expression('list', scope, 2)}[:9]", lambda: f"{a}, {text} = {self.expression('tuple', scope, 2)}[:2]",
+            lambda: f"*{items}, {a} = {self.expression('list', scope, 2)}[:9]",
+            lambda: f"{a}, {text} = {self.expression('tuple', scope, 2)}[:2]",
             lambda: f"{a} = {b} = {self.bounded('int', self.expression('int', scope, 2))}",
-            lambda: f"({a}, [{b}, {text}]) = cut({self.expression('int', scope, 1)}), ({self.leaf('int', scope)}, {self.leaf('str', scope)})")())
+            lambda: f"({a}, [{b}, {text}]) = cut({self.expression('int', scope, 1)}), ({self.leaf('int', scope)}, "
+                    f"{self.leaf('str', scope)})")())
         self.write(depth, f"print({a}, {b}, {text}, {items})")
 
     def mutate(self, scope, depth):
@@ -304,13 +350,19 @@ class Writer:
         group, k = self.random.choice(scope.assignable["set"]), self.random.randrange(-3, 5)
         e = lambda kind: self.expression(kind, scope, 2)
         self.write(depth, self.pick(
-            lambda: f"{items}.append(cut({e('int')}))", lambda: f"{items}.insert({k}, {self.leaf('int', scope)})", lambda: f"print({items}.pop())",
-            lambda: f"{items}.extend({e('list')}[:5])", lambda: f"{items}.sort(reverse={self.leaf('bool', scope)})", lambda: f"{items}.reverse()",
-            lambda: f"{items}.remove({e('int')})", lambda: f"{items}[{k}] = cut({e('int')})", lambda: f"{items}[{k}:{k + 2}] = {e('list')}[:4]",
-            lambda: f"del {items}[{k}]", lambda: f"del {items}[{k}::{abs(k) + 1}]", lambda: f"{table}[{e('str')}] = cut({e('int')})",
+            lambda: f"{items}.append(cut({e('int')}))", lambda: f"{items}.insert({k}, {self.leaf('int', scope)})",
+            lambda: f"print({items}.pop())",
+            lambda: f"{items}.extend({e('list')}[:5])", lambda: f"{items}.sort(reverse={self.leaf('bool', scope)})",
+            lambda: f"{items}.reverse()",
+            lambda: f"{items}.remove({e('int')})", lambda: f"{items}[{k}] = cut({e('int')})",
+            lambda: f"{items}[{k}:{k + 2}] = {e('list')}[:4]",
+            lambda: f"del {items}[{k}]", lambda: f"del {items}[{k}::{abs(k) + 1}]",
+            lambda: f"{table}[{e('str')}] = cut({e('int')})",
             lambda: f"print({table}.pop({e('str')}, None), {table})", lambda: f"{table}.update({e('dict')})",
-            lambda: f"{table}[{e('str')}] += {k}", lambda: f"print({table}.setdefault({e('str')}, {k}))", lambda: f"del {table}[{e('str')}]",
-            lambda: f"{group}.add(cut({e('int')}))", lambda: f"{group}.discard({e('int')})", lambda: f"{group} |= {e('set')}")())
+            lambda: f"{table}[{e('str')}] += {k}", lambda: f"print({table}.setdefault({e('str')}, {k}))",
+            lambda: f"del {table}[{e('str')}]",
+            lambda: f"{group}.add(cut({e('int')}))", lambda: f"{group}.discard({e('int')})",
+            lambda: f"{group} |= {e('set')}")())
 
     def check(self, scope, depth):
         test = self.expression("bool", scope, 2)
@@ -342,7 +394,8 @@ class Writer:
         self.write(depth, "try:")
         self.statements(scope, depth + 1, self.random.randrange(1, 4))
         error = self.name("e")
-        for kind in self.random.sample(["ZeroDivisionError", "(KeyError, IndexError)", "ValueError", "Problem"], self.random.randrange(3)):
+        for kind in self.random.sample(["ZeroDivisionError", "(KeyError, IndexError)", "ValueError", "Problem"],
+                                       self.random.randrange(3)):
             self.write(depth, f"except {kind} as {error}:")
             self.write(depth + 1, f"print({kind.split(',')[0].strip('(')!r}, repr({error}), {error}.args)")
             if self.chance(20):
@@ -385,7 +438,8 @@ class Writer:
         v = self.name("n")
         inner = scope.inner(loop=scope.loop + 1, calls=False)
         self.write(depth, f"{v} = {self.random.randrange(5)}")
-        self.write(depth, f"while {v} > 0{self.pick('', ' and ' + self.expression('bool', scope.inner(calls=False), 1))}:")
+        self.write(depth, f"while {v} > "
+                          f"0{self.pick('', ' and ' + self.expression('bool', scope.inner(calls=False), 1))}:")
         self.write(depth + 1, f"{v} -= 1")
         inner.names["int"] = inner.names["int"] + [v]
         self.statements(inner, depth + 1, self.random.randrange(1, 3))
@@ -471,8 +525,10 @@ class Writer:
         for special in self.random.sample(["add", "sub", "mul", "radd", "and", "iadd", "mod"], 2):
             self.write(1, f"def __{special}__(self, other):")
             self.write(2, f"return type(self)(cut({e('int')}), self.s + {special!r})")
-        for special, kind in self.random.sample([("len", "int"), ("bool", "bool"), ("str", "str"), ("neg", "int"), ("abs", "float"),
-                                                 ("getitem", "int"), ("contains", "bool"), ("iter", "list"), ("call", "str")], 3):
+        for special, kind in self.random.sample([("len", "int"), ("bool", "bool"), ("str", "str"), ("neg", "int"),
+                                                 ("abs", "float"),
+                                                 ("getitem", "int"), ("contains", "bool"), ("iter", "list"),
+                                                 ("call", "str")], 3):
             more = ", x" if special in ("getitem", "contains") else ", *x" if special == "call" else ""
             self.write(1, f"def __{special}__(self{more}):")
             value = "self.n" if special == "len" else e(kind)  # list() asks for a length, and fails with it
@@ -498,10 +554,14 @@ class Writer:
         a, b = self.name("a"), self.name("b")
         e = lambda kind: self.expression(kind, scope, 1)
         self.guarded(f"{a}, {b} = {name}({e('int')}, {e('str')}), {name}({e('int')})")
-        acts = [f"{a} + {b}", f"{a} - 3", f"{b} * {a}", f"5 + {a}", f"{a} & {b}", f"{a} % 2", f"{a} == {b}", f"{a} != 5", f"{a} < {b}",
-                f"len({a})", f"bool({b})", f"str({a})", f"-{a}", f"abs({a})", f"{a}[2]", f"3 in {a}", f"list({a})", f"{a}(1, 2)", f"{a}.size",
-                f"[{a}, {b}]", f"sorted([{a}, {b}])", f"f'{{{a}!r:>20}}'", f"{a}.{self.pick(*methods)}(3)", f"{name}.made", f"{a}.missing",
-                f"getattr({a}, 'n', None)", f"vars({b})", f"isinstance({a}, {self.random.choice(self.classes)[0]})", f"max({a}, {b})", f"{a} + 'x'"]
+        acts = [f"{a} + {b}", f"{a} - 3", f"{b} * {a}", f"5 + {a}", f"{a} & {b}", f"{a} % 2", f"{a} == {b}",
+                f"{a} != 5", f"{a} < {b}",
+                f"len({a})", f"bool({b})", f"str({a})", f"-{a}", f"abs({a})", f"{a}[2]", f"3 in {a}", f"list({a})",
+                f"{a}(1, 2)", f"{a}.size",
+                f"[{a}, {b}]", f"sorted([{a}, {b}])", f"f'{{{a}!r:>20}}'", f"{a}.{self.pick(*methods)}(3)",
+                f"{name}.made", f"{a}.missing",
+                f"getattr({a}, 'n', None)", f"vars({b})", f"isinstance({a}, {self.random.choice(self.classes)[0]})",
+                f"max({a}, {b})", f"{a} + 'x'"]
         for act in self.random.sample(acts, 7):
             self.guarded(f"print({act})")
 
@@ -539,7 +599,8 @@ class Writer:
 def run(command, path):
     seconds = 60 * int(os.environ.get("SLOWNESS", "1"))  # as tests/run tells
     try:
-        done = subprocess.run([*command, path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=seconds)
+        done = subprocess.run([*command, path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=seconds)
     except subprocess.TimeoutExpired:
         return f"no end after {seconds} s", b"", b""
     return done.returncode, done.stdout, done.stderr

@@ -67,7 +67,8 @@ CASES = [  # layer, what its Variables are laid out as, optimizer, shape of the 
     ("DepthwiseConv2D(2, depth_multiplier=2, depthwise_constraint=UnitNorm(axis=[0, 1]))", "depthwise", "SGD(0.125)",
      (2, 4, 4, 2)),
     ("LayerNormalization(gamma_constraint=NonNeg(), beta_constraint=MaxNorm(0.5))", "dense", "SGD(0.125)", (5, 3)),
-    ("SimpleRNN(4, kernel_constraint=UnitNorm(), recurrent_constraint=MaxNorm(1.))", "recurrent", "SGD(0.125)", (2, 3, 2)),
+    ("SimpleRNN(4, kernel_constraint=UnitNorm(), recurrent_constraint=MaxNorm(1.))", "recurrent", "SGD(0.125)",
+     (2, 3, 2)),
 ]
 
 

@@ -85,7 +85,8 @@ def convolution(layer):
 
 
 def separable(layer):
-    return [("depthwise_kernel", layer.depthwise_kernel, depthwise), ("pointwise_kernel", layer.pointwise_kernel, kernel),
+    return [("depthwise_kernel", layer.depthwise_kernel, depthwise),
+            ("pointwise_kernel", layer.pointwise_kernel, kernel),
             ("bias", layer.bias, same)]
 
 
@@ -137,8 +138,10 @@ case("conv1d_transpose_same", L.Conv1DTranspose(3, 4, strides=3, padding="same")
 case("conv1d_transpose_wide", L.Conv1DTranspose(2, 2, strides=3), [(2, 4, 2)], convolution)
 case("conv2d_transpose_same", L.Conv2DTranspose(3, 3, strides=2, padding="same"), [(1, 4, 5, 2)], convolution)
 case("conv2d_transpose_even", L.Conv2DTranspose(2, 4, strides=2, padding="same"), [(1, 4, 3, 2)], convolution)
-case("conv2d_transpose_output", L.Conv2DTranspose(2, 3, strides=2, padding="same", output_padding=1), [(1, 3, 4, 2)], convolution)
-case("conv2d_transpose_valid_output", L.Conv2DTranspose(2, 3, strides=(2, 3), output_padding=1), [(1, 3, 4, 2)], convolution)
+case("conv2d_transpose_output", L.Conv2DTranspose(2, 3, strides=2, padding="same", output_padding=1), [(1, 3, 4, 2)],
+     convolution)
+case("conv2d_transpose_valid_output", L.Conv2DTranspose(2, 3, strides=(2, 3), output_padding=1), [(1, 3, 4, 2)],
+     convolution)
 case("conv3d_transpose", L.Conv3DTranspose(2, 3, strides=2, padding="same"), [(1, 2, 3, 2, 2)], convolution)
 case("depthwise_conv1d", L.DepthwiseConv1D(3, depth_multiplier=2, padding="same"), [(2, 6, 2)],
      lambda layer: [("kernel", layer.kernel, depthwise), ("bias", layer.bias, same)])
@@ -157,7 +160,8 @@ case("average_pool2d_same_strides", None, [(2, 5, 5, 2)], call=lambda layer, x: 
 case("average_pool3d", L.AveragePooling3D(2), [(1, 4, 5, 4, 2)])
 case("global_max_pool1d", L.GlobalMaxPooling1D(), [(2, 5, 3)])
 case("global_max_pool2d", L.GlobalMaxPooling2D(keepdims=True), [(2, 4, 5, 3)])
-case("global_average_masked", L.GlobalAveragePooling1D(), [(2, 4, 3)], mask=[[True, True, False, True], [True, False, False, False]])
+case("global_average_masked", L.GlobalAveragePooling1D(), [(2, 4, 3)],
+     mask=[[True, True, False, True], [True, False, False, False]])
 
 case("time_distributed", L.TimeDistributed(L.Dense(4, "tanh")), [(2, 3, 5)],
      lambda layer: [("layer/kernel", layer.layer.kernel, same), ("layer/bias", layer.layer.bias, same)])
@@ -173,12 +177,15 @@ case("concatenate", L.Concatenate(axis=1), [(2, 3, 2), (2, 1, 2)])
 tail = [[True, True, True, True], [True, True, False, False], [True, False, True, False]]
 for name, layer in (("gru", L.GRU), ("lstm", L.LSTM), ("simple_rnn", L.SimpleRNN)):
     case(f"{name}_masked", layer(3), [(3, 4, 2)], recurrent, mask=tail)
-    case(f"{name}_masked_sequence", layer(3, return_sequences=True, return_state=True), [(3, 4, 2)], recurrent, mask=tail)
-    case(f"{name}_backwards", layer(3, return_sequences=True, go_backwards=True, return_state=True), [(3, 4, 2)], recurrent)
+    case(f"{name}_masked_sequence", layer(3, return_sequences=True, return_state=True), [(3, 4, 2)], recurrent,
+         mask=tail)
+    case(f"{name}_backwards", layer(3, return_sequences=True, go_backwards=True, return_state=True), [(3, 4, 2)],
+         recurrent)
     case(f"{name}_backwards_masked", layer(3, go_backwards=True), [(3, 4, 2)], recurrent, mask=tail)
 case("lstm_from_states", L.LSTM(3, return_state=True), [(2, 4, 2), (2, 3), (2, 3)], recurrent,
      call=lambda layer, x, h, c: layer(x, initial_state=[h, c]))
-case("gru_activations", L.GRU(3, activation="relu", recurrent_activation="softsign", return_sequences=True), [(2, 4, 2)],
+case("gru_activations", L.GRU(3, activation="relu", recurrent_activation="softsign", return_sequences=True),
+     [(2, 4, 2)],
      recurrent)
 
 
@@ -193,9 +200,11 @@ def twice(layer, x):
 
 case("lstm_stateful", L.LSTM(3, stateful=True), [(2, 4, 2)], recurrent, call=twice, train=False)
 case("stacked_cells", L.RNN([L.LSTMCell(3), L.GRUCell(2)], return_state=True), [(2, 4, 2)],
-     lambda layer: cell_paths(layer.cell.cells[0], "cell/cells/0/", False) + cell_paths(layer.cell.cells[1], "cell/cells/1/", True))
+     lambda layer: cell_paths(layer.cell.cells[0], "cell/cells/0/", False) + cell_paths(layer.cell.cells[1],
+                                                                                        "cell/cells/1/", True))
 for mode in ("sum", "mul", "ave", "concat"):
-    case(f"bidirectional_{mode}", L.Bidirectional(L.GRU(3, return_sequences=True), merge_mode=mode), [(3, 4, 2)], both_ways)
+    case(f"bidirectional_{mode}", L.Bidirectional(L.GRU(3, return_sequences=True), merge_mode=mode), [(3, 4, 2)],
+         both_ways)
 case("bidirectional_both", L.Bidirectional(L.LSTM(3), merge_mode=None), [(3, 4, 2)], both_ways)
 case("bidirectional_states", L.Bidirectional(L.LSTM(3, return_state=True)), [(3, 4, 2)], both_ways)
 case("bidirectional_masked", L.Bidirectional(L.LSTM(3, return_sequences=True)), [(3, 4, 2)], both_ways, mask=tail)
@@ -207,7 +216,8 @@ case("additive_attention", L.AdditiveAttention(), [(2, 3, 4), (2, 5, 4)], scaled
 
 
 def heads(layer):
-    inner = {"query": layer._query_dense, "key": layer._key_dense, "value": layer._value_dense, "output": layer._output_dense}
+    inner = {"query": layer._query_dense, "key": layer._key_dense, "value": layer._value_dense,
+             "output": layer._output_dense}
     flat = {"query": lambda w: w.reshape(w.shape[0], -1), "output": lambda w: w.reshape(-1, w.shape[-1])}
     found = []
     for name, dense in inner.items():

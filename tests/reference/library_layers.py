@@ -74,29 +74,35 @@ k, b = make(2, 3, 3, 3), make(3)
 case("conv2d_transpose", lambda x: back(F.conv_transpose2d(front(x), k, b, stride=2)),
      {"kernel": (k, same, True), "bias": (b, same, True)}, make(1, 4, 4, 2))
 k, b = make(4, 1, 3, 3), make(4)
-case("depthwise", lambda x: back(F.conv2d(front(x), k, b, groups=2)), {"kernel": (k, same, True), "bias": (b, same, True)},
+case("depthwise", lambda x: back(F.conv2d(front(x), k, b, groups=2)),
+     {"kernel": (k, same, True), "bias": (b, same, True)},
      make(2, 5, 5, 2))
 d, p, b = make(4, 1, 3, 3), make(3, 4, 1, 1), make(3)
 case("separable", lambda x: back(F.conv2d(F.conv2d(front(x), d, groups=2), p, b)),
-     {"depthwise_kernel": (d, same, True), "pointwise_kernel": (p, same, True), "bias": (b, same, True)}, make(2, 5, 5, 2))
+     {"depthwise_kernel": (d, same, True), "pointwise_kernel": (p, same, True), "bias": (b, same, True)},
+     make(2, 5, 5, 2))
 
 case("max_pool", lambda x: back(F.max_pool2d(front(x), 3, 2)), {}, make(2, 7, 7, 3))
 case("average_pool", lambda x: back(F.avg_pool2d(front(x), 2)), {}, make(2, 6, 6, 3))
-case("average_pool_same", lambda x: back(F.avg_pool2d(front(x), 3, 1, padding=1, count_include_pad=False)), {}, make(2, 5, 5, 1))
+case("average_pool_same", lambda x: back(F.avg_pool2d(front(x), 3, 1, padding=1, count_include_pad=False)), {},
+     make(2, 5, 5, 1))
 case("global_average", lambda x: x.mean(dim=(1, 2)), {}, make(2, 5, 5, 3))
 
 seeded(30)
 table = make(7, 3)
-case("embedding", lambda x: F.embedding(x, table), {"embeddings": (table, same, True)}, torch.tensor([[0, 3, 6], [3, 3, 1]]))
+case("embedding", lambda x: F.embedding(x, table), {"embeddings": (table, same, True)},
+     torch.tensor([[0, 3, 6], [3, 3, 1]]))
 
 seeded(31)
 g, b, mean, var = 1 + make(3), make(3), torch.zeros(3), torch.ones(3)
 case("batch_norm", lambda x: back(F.batch_norm(front(x), mean, var, g, b, training=True, momentum=0.01, eps=1e-3)),
      {"gamma": (g, same, True), "beta": (b, same, True)}, make(4, 5, 3))
-case("batch_norm_inference", lambda x: F.batch_norm(x, torch.tensor([.1, .2, .3]), torch.tensor([1., 2., 3.]), eps=1e-3), {},
+case("batch_norm_inference",
+     lambda x: F.batch_norm(x, torch.tensor([.1, .2, .3]), torch.tensor([1., 2., 3.]), eps=1e-3), {},
      make(4, 3))
 g, b = 1 + make(4), make(4)
-case("layer_norm", lambda x: F.layer_norm(x, (4,), g, b, 1e-3), {"gamma": (g, same, True), "beta": (b, same, True)}, make(3, 2, 4))
+case("layer_norm", lambda x: F.layer_norm(x, (4,), g, b, 1e-3), {"gamma": (g, same, True), "beta": (b, same, True)},
+     make(3, 2, 4))
 g, b = 1 + make(4), make(4)
 case("group_norm", lambda x: back(F.group_norm(front(x), 2, g, b, 1e-3)),
      {"gamma": (g, same, True), "beta": (b, same, True)}, make(2, 3, 3, 4))

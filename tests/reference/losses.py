@@ -86,7 +86,8 @@ def gradient_of(loss):
 
     def run(input, target, cotangent, **args):
         input, target, cotangent = torch.broadcast_tensors(input, target, cotangent)
-        return torch.autograd.grad((cotangent * loss(input, target, reduction="none", **args)).sum(), input, create_graph=True)[0]
+        return torch.autograd.grad((cotangent * loss(input, target, reduction="none", **args)).sum(), input,
+                                   create_graph=True)[0]
 
     return run
 

@@ -182,7 +182,8 @@ def main():
             weighted = [(sums / 4).item(), (sums / WEIGHTS.sum()).item()]
         call = f"{name}({arguments}{', ' if arguments else ''}reduction=r)"
         print(
-            f'check("{name}({arguments}) {kind}", lambda r: {call}, "{kind}",\n      {each.mean().item()}, {flat(gradient)},\n'
+            f'check("{name}({arguments}) {kind}", lambda r: {call}, "{kind}",\n      {each.mean().item()}, '
+            f'{flat(gradient)},\n'
             f"      {flat(each.detach())}, {weighted})"
         )
     labels, logits = torch.tensor([[1, 2, 0], [2, 2, 1]]), numbers(1, -3, 3).repeat(2, 1).reshape(2, 4, 3)

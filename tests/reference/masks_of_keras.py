@@ -65,8 +65,10 @@ weights = np.repeat(np.array([[1.0], [0.5], [2.0], [0.25]], dtype="float32"), 4,
 
 MODELS = {
     "embedding": ("[Embedding(5, 3, mask_zero=True), Dense(3, 'softmax')]", "tokens"),
-    "recurrent": ("[Embedding(5, 3, mask_zero=True), SimpleRNN(4, return_sequences=True), Dense(3, 'softmax')]", "tokens"),
-    "masking": ("[Masking(), Dense(4, 'tanh'), BatchNormalization(), LayerNormalization(), Dropout(0.), Dense(2)]", "steps"),
+    "recurrent": ("[Embedding(5, 3, mask_zero=True), SimpleRNN(4, return_sequences=True), Dense(3, 'softmax')]",
+                  "tokens"),
+    "masking": ("[Masking(), Dense(4, 'tanh'), BatchNormalization(), LayerNormalization(), Dropout(0.), Dense(2)]",
+                "steps"),
     "distributed": ("[Masking(), TimeDistributed(Dense(2)), Activation('tanh')]", "steps"),
     "convolution": ("[Masking(), Conv1D(2, 1)]", "steps"),
     "reshaped": ("[Masking(), Reshape((4, 3)), Dense(2)]", "steps"),

@@ -43,7 +43,8 @@ LAYERS = [
     "Normalization(mean=[3., 5.], variance=[2., 9.])",
 ] + [
     f"{layer}{more})"
-    for layer in ("RandomRotation((0.1, 0.1)", "RandomRotation((-0.3, -0.3)", "RandomTranslation((0.2, 0.2), (-0.3, -0.3)",
+    for layer in ("RandomRotation((0.1, 0.1)", "RandomRotation((-0.3, -0.3)",
+                  "RandomTranslation((0.2, 0.2), (-0.3, -0.3)",
                   "RandomZoom((0.3, 0.3)", "RandomZoom((-0.4, -0.4), (0.1, 0.1)")
     for more in ("", ", fill_mode='constant', fill_value=7.", ", fill_mode='nearest'", ", fill_mode='wrap'",
                  ", interpolation='nearest'")
@@ -66,7 +67,8 @@ def main():
     print(HEAD)
     for text in LAYERS:
         layer = eval(text, dict(vars(L)))
-        print(f'check("{text}", {text}(images(2, 5, 4, 2), training=True),\n      {listed(layer(images(2, 5, 4, 2), training=True))})')
+        print(f'check("{text}", {text}(images(2, 5, 4, 2), training=True),\n      '
+              f'{listed(layer(images(2, 5, 4, 2), training=True))})')
     first = "RandomRotation((0.1, 0.1), data_format='channels_first')"
     print(f'check("channels first", {first}(images(1, 2, 4, 5), training=True),')
     print(f"      {listed(eval('L.' + first)(images(1, 2, 4, 5), training=True))})")

@@ -121,7 +121,8 @@ def main():
         expected = rates(f"ReduceLROnPlateau(opt, {settings})", VALUES)
         print(f'compare("Plateau({settings})", [rate.update(v) for v in values],\n        {expected}, 1e-12)')
         print(f"opt = SGD(0.5)\nscheduler = ReduceLROnPlateau(opt, {settings})")
-        print(f'compare("ReduceLROnPlateau({settings})", [(scheduler.step(v), opt.lr)[1] for v in values],\n        {expected}, 1e-12)')
+        print(f'compare("ReduceLROnPlateau({settings})", [(scheduler.step(v), opt.lr)[1] for v in values],\n        '
+              f'{expected}, 1e-12)')
     print('print("all agree")')
 
 

@@ -100,6 +100,7 @@ def to_pairs(transform):
 simple(
     fft=to_pairs(of_pairs(torch.fft.fft)),
     ifft=to_pairs(of_pairs(torch.fft.ifft)),
-    rfft=to_pairs(lambda x, n=None, axis=-1, norm="backward": torch.fft.rfft(x if x.is_floating_point() else x.float(), n, axis, norm)),
+    rfft=to_pairs(lambda x, n=None, axis=-1,
+                  norm="backward": torch.fft.rfft(x if x.is_floating_point() else x.float(), n, axis, norm)),
     irfft=of_pairs(torch.fft.irfft),
 )

@@ -14,12 +14,15 @@ trap 'pane kill-server 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
 # cleanly COMMAND...: with the environment that the cases start from.
-cleanly() { env -u XDG_DATA_HOME -u NO_COLOR -u COLUMNS -u LINES HOME="$work/home" INPUTRC=/dev/null LC_ALL=C.UTF-8 "$@"; }
+cleanly() {
+  env -u XDG_DATA_HOME -u NO_COLOR -u COLUMNS -u LINES HOME="$work/home" INPUTRC=/dev/null LC_ALL=C.UTF-8 "$@"
+}
 
 # start [COMMAND]: a window of $columns x $rows that runs it in $work (default: the program at its prompt).
 start() {
   pane -u new-session -d -x "${columns:-80}" -y "${rows:-24}" -s "s$((count = ${count:-0} + 1))" -c "$work" \
-    "env -u XDG_DATA_HOME -u NO_COLOR -u COLUMNS -u LINES HOME='$work/home' INPUTRC=/dev/null LC_ALL=C.UTF-8 sh -c '${1:-"$TAPEDECK" --line}; echo ended with \$?; exec cat'"
+    "env -u XDG_DATA_HOME -u NO_COLOR -u COLUMNS -u LINES HOME='$work/home' INPUTRC=/dev/null LC_ALL=C.UTF-8 \
+    sh -c '${1:-"$TAPEDECK" --line}; echo ended with \$?; exec cat'"
 }
 window() { echo "s$count"; }
 screen() { pane capture-pane -p -N -S -500 -t "$(window)"; }
