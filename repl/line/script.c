@@ -129,11 +129,21 @@ static enum td_line_result read_between(char **line) {
   return result;
 }
 
+// Whether the run went on since it was asked last: it may pause again before anybody looks at its state.
+static bool went_on(td_session *session, td_render *render) {
+  td_event event;
+  while (td_session_next(session, &event, 0)) {
+    td_render_event(render, &event);
+    if (event.kind == TD_EVENT_RESUMED) return true;
+  }
+  return false;
+}
+
 // Runs what is typed at the boundary until the run goes on; Ctrl-C and Ctrl-D stop it. Without anybody who could type
 // it goes on at once. The code of exit(), or 0.
 static int serve_pause(td_session *session, td_render *render) {
   if (!render->prompt) td_session_resume(session);
-  while (td_session_get_state(session) == TD_SESSION_PAUSED) {
+  while (td_session_get_state(session) == TD_SESSION_PAUSED && !went_on(session, render)) {
     char *line = NULL;
     enum td_line_result result = read_between(&line);
     td_run_options options = {.name = "paused", .folder = "", .echo_all = true};
