@@ -121,6 +121,14 @@ def training():
     print()
 
 
+def screen():
+    print("the screen, 120x40")
+    if "screen" in output([TAPEDECK, "--version"]):
+        print(output([sys.executable, os.path.join(HERE, "screen.py"), TAPEDECK, SOURCE]))
+    else:
+        print("  this build has none\n")
+
+
 def race_ops(words):
     rows = [row for row in ops_rows.ROWS if not words or any(word in row.name for word in words)]
     if not rows:
@@ -130,7 +138,7 @@ def race_ops(words):
     ops.race(rows, TAPEDECK, PYTHON if has_torch() else None, bound, QUICK)
 
 
-SECTIONS = {section.__name__: section for section in (start, scalar, add, mnist, training)}
+SECTIONS = {section.__name__: section for section in (start, scalar, add, mnist, training, screen)}
 for name, section in SECTIONS.items():
     if not WANTED or name in WANTED:
         section()
