@@ -25,6 +25,8 @@ void td_keyboard_clear(td_keyboard *k) {
 
 bool td_keyboard_waits(const td_keyboard *k) { return k->input.length > k->taken; }
 
+bool td_keyboard_waits_text(const td_keyboard *k) { return td_keyboard_waits(k) && k->input.data[k->taken] != '\033'; }
+
 // ---- sequences ----
 
 typedef struct sequence {

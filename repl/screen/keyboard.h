@@ -46,6 +46,7 @@ void td_keyboard_feed(td_keyboard *keyboard, const char *bytes, size_t length);
 // The next key. late: nothing more came for TD_ESCAPE_MILLISECONDS, so an Escape that waits is a key of its own.
 bool td_keyboard_next(td_keyboard *keyboard, bool late, td_key *key);
 bool td_keyboard_waits(const td_keyboard *keyboard); // bytes wait for what follows them
+bool td_keyboard_waits_text(const td_keyboard *keyboard); // they are a character, no sequence
 void td_keyboard_clear(td_keyboard *keyboard);
 
 // "C-x", "M-Enter", "S-Up", "F5", "j", "Space" to a key (its code and modifiers), and back. false: it is none.

@@ -120,7 +120,7 @@ static void read_keys(td_screen *s) {
   td_key key;
   while (!s->leaving && td_keyboard_next(&s->keyboard, false, &key)) {
     if (key.code == TD_KEY_REPLY) td_graphics_answer(key.bytes, key.length, &s->graphics);
-    else td_screen_key(s, &key, burst && td_keyboard_waits(&s->keyboard));
+    else td_screen_key(s, &key, burst && td_keyboard_waits_text(&s->keyboard));
   }
 }
 
