@@ -1,5 +1,5 @@
 // See screen.h. One thread owns the terminal, readline and the notebook. It waits for keys, signals, events of the session
-// and what others print, and draws a frame when something changed, at most 30 times a second; on a slow line fewer, so
+// and what others print, and draws a frame when something changed, at most 15 times a second; on a slow line fewer, so
 // that keys are answered between frames.
 #include "repl/screen/screen.h"
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include "repl/notebook/report.h"
 #include "repl/screen/display.h"
 
-enum { FRAME_MILLISECONDS = 33, TICK_MILLISECONDS = 500, READ_BYTES = 1 << 16, BURST_BYTES = 16, STOP_MILLISECONDS = 1000 };
+enum { FRAME_MILLISECONDS = 66, TICK_MILLISECONDS = 500, READ_BYTES = 1 << 16, BURST_BYTES = 16, STOP_MILLISECONDS = 1000 };
 static const double EVENT_SECONDS = 0.008; // for events before keys are looked at again
 static const double SLOW_LINE = 3;         // frames take at most a part of the time: 1 / (1 + SLOW_LINE)
 
