@@ -199,25 +199,6 @@ static void draw_mark(const td_cells_view *v, td_surface *s, int row, const td_n
   td_text_clear(&text);
 }
 
-static bool is_match(const td_cells_view *v, const char *text, size_t at, size_t length) {
-  size_t size = v->search ? strlen(v->search) : 0;
-  return size && at + size <= length && memcmp(text + at, v->search, size) == 0;
-}
-
-static void draw_code_row(const td_cells_view *v, td_surface *s, int row, const td_notebook_cell *cell,
-                          const td_wrapped *w, const uint8_t *looks) {
-  int column = td_cells_view_gutter(v), used = 0;
-  size_t match_end = 0;
-  for (size_t at = w->begin; at < w->end;) {
-    td_shown shown = td_show_character(cell->text.data + at, cell->text.length - at, used);
-    if (is_match(v, cell->text.data, at, cell->text.length)) match_end = at + strlen(v->search);
-    td_style style = look(v, at < match_end ? TD_LOOK_MATCH : looks ? looks[at] : TD_LOOK_TEXT);
-    td_surface_text(s, row, column + used, shown.columns ? shown.columns : 1, cell->text.data + at, shown.size, style);
-    used += shown.columns;
-    at += shown.size;
-  }
-}
-
 static void draw_number(const td_cells_view *v, td_surface *s, int row, int index) {
   const td_notebook_cell *cell = v->notebook->cells[index];
   bool selected = v->walking && index == v->selected;
@@ -243,7 +224,8 @@ static void draw_code(const td_cells_view *v, place *p, int index) {
   td_wrapped row = {.words = cell->markdown};
   for (int number = 0; td_wrap_next(text, cell->text.length, code_columns(v), &row); number++) {
     if (!wanted(p, number)) continue;
-    draw_code_row(v, p->surface, row_of(p, number), cell, &row, looks);
+    td_highlight_draw(p->surface, v->theme, row_of(p, number), td_cells_view_gutter(v), text, cell->text.length,
+                      row.begin, row.end, looks, v->search);
     if (number == 0) draw_number(v, p->surface, row_of(p, 0), index);
     if (number == 0) draw_mark(v, p->surface, row_of(p, 0), cell);
   }

@@ -89,3 +89,22 @@ void td_highlight_markdown(const char *text, size_t length, uint8_t *looks) {
     at = end + 1;
   }
 }
+
+static bool is_found(const char *search, const char *text, size_t length) {
+  size_t size = search ? strlen(search) : 0;
+  return size && size <= length && memcmp(text, search, size) == 0;
+}
+
+void td_highlight_draw(td_surface *surface, const td_theme *theme, int row, int column, const char *text, size_t length,
+                       size_t begin, size_t end, const uint8_t *looks, const char *search) {
+  size_t found_end = 0;
+  for (size_t at = begin, used = 0; at < end;) {
+    td_shown shown = td_show_character(text + at, length - at, (int)used);
+    if (is_found(search, text + at, length - at)) found_end = at + strlen(search);
+    enum td_look which = at < found_end ? TD_LOOK_MATCH : looks ? looks[at] : TD_LOOK_TEXT;
+    td_surface_text(surface, row, column + (int)used, shown.columns ? shown.columns : 1, text + at, shown.size,
+                    td_theme_style(theme, which));
+    used += (size_t)shown.columns;
+    at += shown.size;
+  }
+}

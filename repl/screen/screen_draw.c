@@ -198,18 +198,13 @@ static void draw_prompt(td_screen *s) {
   td_wrapped row = {0};
   for (int i = 0; td_wrap_next(text, length, width, &row); i++) {
     if (i < top || i >= top + area.rows) continue;
-    int used = 0, at_row = area.row + i - top;
+    int at_row = area.row + i - top;
     bool first = i == 0, new_line = i > 0 && row.begin > 0 && text[row.begin - 1] == '\n';
     if (first) td_surface_text(&s->surface, at_row, area.column, gutter, label, strlen(label), look(s, TD_LOOK_PROMPT));
     else if (new_line && gutter >= 4)
       td_surface_text(&s->surface, at_row, area.column + gutter - 4, 4, "... ", 4, look(s, TD_LOOK_FAINT));
-    for (size_t at = row.begin; at < row.end;) {
-      td_shown shown = td_show_character(text + at, length - at, used);
-      td_surface_text(&s->surface, at_row, area.column + gutter + used, shown.columns ? shown.columns : 1, text + at,
-                      shown.size, look(s, looks ? looks[at] : TD_LOOK_TEXT));
-      used += shown.columns;
-      at += shown.size;
-    }
+    td_highlight_draw(&s->surface, &s->theme, at_row, area.column + gutter, text, length, row.begin, row.end, looks,
+                      NULL);
   }
   if (top > 0) td_surface_print(&s->surface, area.row, area.column, area.columns, look(s, TD_LOOK_FAINT), "+%d above", top);
   td_memory_free(looks);
