@@ -544,7 +544,7 @@ static diagonal diagonal_of(const td_call *call) {
   if (d.axis1 < 0) d.axis1 += x->rank;
   if (d.axis2 < 0) d.axis2 += x->rank;
   int64_t rows = x->shape[d.axis1], columns = x->shape[d.axis2];
-  if (offset >= columns || -offset >= rows) return d;
+  if (offset >= columns || offset <= -rows) return d;
   d.first = offset > 0 ? offset * x->strides[d.axis2] : -offset * x->strides[d.axis1];
   int64_t down = rows - (offset < 0 ? -offset : 0), along = columns - (offset > 0 ? offset : 0);
   d.count = down < along ? down : along;

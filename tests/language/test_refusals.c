@@ -302,6 +302,10 @@ static void try_binding(spoilt_call *c) {
 
 // ---- the walk ----
 
+// What is asked for beyond this is refused at once; without it gigabytes would be made and filled.
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "max_allocation_size_mb=2048:allocator_may_return_null=1"; }
+
 static void start(void) {
   const struct rlimit limit = {(rlim_t)1 << 32, (rlim_t)1 << 32};
 #ifndef __SANITIZE_ADDRESS__ // it maps more than that
