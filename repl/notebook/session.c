@@ -504,7 +504,8 @@ bool td_session_stop(td_session *s, int timeout) {
     struct timespec until = td_session_deadline(TD_LOOK_MILLISECONDS);
     pthread_cond_timedwait(&s->arrived, &s->lock, &until);
     struct timespec now = td_session_deadline(0);
-    late = timeout >= 0 && (now.tv_sec > end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec));
+    bool runs = s->interpreter != NULL; // else what it held is being freed, and that comes to an end by itself
+    late = runs && timeout >= 0 && (now.tv_sec > end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec));
   }
   pthread_mutex_unlock(&s->lock);
   return !late;
