@@ -5,11 +5,13 @@
 //     added to it in place, unless the sum itself is being recorded.
 //  2. A cotangent is dropped as soon as its record has run, unless it is wanted.
 //  3. Whatever a rule gives is summed to its input's shape and cast to its dtype here.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "engine/base/memory.h"
 #include "engine/ops/families.h"
 #include "engine/tape/state.h"
+#include "engine/tensor/probe.h"
 
 enum { USEFUL = 1, WANTED = 2, REACHED = 4 }; // marks
 enum { OURS = 1, KEPT = 2 }; // traits
@@ -327,6 +329,16 @@ static int observe(td_context *context, td_rule *rule, const td_record *record) 
   return code;
 }
 
+// For those who look at tapes: of so many elements, so that it costs little beside the rule.
+static void measure(td_record *record, const td_rule *rule) {
+  enum { LOOKED_AT = 4096 };
+  const td_tensor *cotangent = rule->cotangent[0];
+  td_probe sample;
+  if (!cotangent || cotangent->flags & TD_TENSOR_BATCHED) return;
+  td_probe_take(cotangent, LOOKED_AT, &sample);
+  record->cotangent_norm = sample.nans || sample.infinities ? (float)INFINITY : (float)td_probe_norm(cotangent, &sample);
+}
+
 static int run_rule(td_pass *pass, td_rule *rule, const td_node *node) {
   td_context *context = pass->context;
   td_tapes *tapes = context->tapes;
@@ -338,6 +350,7 @@ static int run_rule(td_pass *pass, td_rule *rule, const td_node *node) {
   td_scope_open(&rule->scope, context);
   fill(pass, rule, node);
   tapes->running = record;
+  if (context->timed || tapes->observer) measure(record, rule);
   code = rule->scope.failed ? context->error.code : record->op->vjp(rule);
   if (!code && rule->scope.failed) code = context->error.code;
   if (!code && rule->scope.failed)

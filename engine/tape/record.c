@@ -315,6 +315,7 @@ static int record_op(td_context *context, const td_op *op, td_tensor *const *in,
   if (!record) return td_error_memory(context, "tape", (int64_t)sizeof *record);
   record->place = context->place;
   record->seconds = context->op_seconds;
+  record->cotangent_norm = -1;
   record->serial = ++tapes->serial;
   for (int i = 0; i < arg_count; i++) record->args[i] = args[i];
   adopt_parents(record, in, mask);

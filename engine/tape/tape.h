@@ -31,6 +31,7 @@ typedef struct td_record {
   uint8_t carried;              // backward passes whose leftovers this place gathered into the value
   uint32_t region_index;
   float seconds;                // that the op took; below 0: not measured
+  float cotangent_norm;         // of what the last pass brought to its first output; below 0: not looked at
   td_region *region;            // checkpoint that it was made in; NULL: none
   uint64_t stamp;               // last pass that visited it, and its index there
   union {

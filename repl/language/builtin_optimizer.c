@@ -183,7 +183,7 @@ static bool add_item(update_call *c, int64_t i) {
 }
 
 static td_watched *watch(update_call *c) {
-  for (int64_t i = 0; i < c->count; i++) td_watch_gradient(c->changed[i], c->items[i].gradient);
+  for (int64_t i = 0; i < c->count; i++) td_watch_gradient(c->interpreter, c->changed[i], c->items[i].gradient);
   return td_watch_before(c->changed, c->count);
 }
 

@@ -46,6 +46,8 @@ struct td_core {
   td_dict *loggers;         // by name
   struct td_plots *plots;   // the curves of plot(); NULL: none yet
   td_value last_tape;       // watch.c
+  uint64_t watched_variable; // of the Variable whose last gradient is kept (watch.c); 0: none
+  struct td_tensor *watched_gradient; // owned, NULL: none came yet
   int64_t watch_until, watched_at[2]; // milliseconds (watch.c); until 0: nobody looks
   int detours;              // at boundaries (boundary.h), one in the other, that run now
   double detoured;          // seconds that runs stood at boundaries

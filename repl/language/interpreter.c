@@ -165,6 +165,8 @@ static void drop_objects(td_interpreter *I) {
   td_unref(I->handling);
   td_unref(I->last);
   td_unref(I->core->last_tape);
+  td_tensor_unref(I->core->watched_gradient);
+  I->core->watched_gradient = NULL;
   I->handling = I->last = I->core->last_tape = TD_NIL;
   td_plots_free(I);
   td_containers_clear(I);

@@ -29,6 +29,7 @@ static bool is_wanted(td_interpreter *I, int64_t at) {
   if (I->core->watch_until && at > I->core->watch_until) {
     I->core->watch_until = 0;
     main_context(I)->timed = false;
+    td_watch_closely(I, NULL);
   }
   return I->core->watch_until != 0;
 }
@@ -41,11 +42,30 @@ bool td_watch_is_due(td_interpreter *I, bool update) {
   return true;
 }
 
-void td_watch_gradient(td_variable *v, const td_tensor *gradient) {
+void td_watch_closely(td_interpreter *I, const td_variable *v) {
+  uint64_t id = v ? v->id : 0;
+  if (I->core->watched_variable == id) return;
+  td_tensor_unref(I->core->watched_gradient);
+  I->core->watched_gradient = NULL;
+  I->core->watched_variable = id;
+}
+
+const td_tensor *td_watch_last_gradient(const td_interpreter *I, const td_variable *v) {
+  return v->grad || I->core->watched_variable != v->id ? v->grad : I->core->watched_gradient;
+}
+
+static void keep(td_interpreter *I, const td_variable *v, const td_tensor *gradient) {
+  if (I->core->watched_variable != v->id || gradient == I->core->watched_gradient) return;
+  td_tensor_unref(I->core->watched_gradient);
+  I->core->watched_gradient = td_tensor_ref((td_tensor *)gradient);
+}
+
+void td_watch_gradient(td_interpreter *I, td_variable *v, const td_tensor *gradient) {
   if (!td_dtype_is_float(gradient->dtype) || gradient->flags & TD_TENSOR_BATCHED) return;
   td_probe s;
   td_probe_take(gradient, GRADIENT_SAMPLE, &s);
   v->gradient_norm = (float)td_probe_norm(gradient, &s);
+  keep(I, v, gradient);
   v->gradient_zeros = s.count ? (float)s.zeros / (float)s.count : 0;
 }
 

@@ -6,6 +6,7 @@
 #include "engine/ops/families.h"
 #include "repl/language/core.h"
 #include "repl/notebook/commands.h"
+#include "repl/notebook/report_tape.h"
 
 enum { SHOWN_MOST = 400 };
 
@@ -80,17 +81,22 @@ static void add_source(td_interpreter *I, td_place place, td_text *text) {
   td_text_add_char(text, '\n');
 }
 
+static void add_onward(const stop *s, td_text *text) {
+  const td_record *record = s->step->record;
+  for (int i = 0; i < record->in_count; i++) {
+    char name[40];
+    input_name(record, i, name);
+    if (s->step->needs[i]) add_row(s->owner->interpreter, "to ", name, s->step->din[i], text);
+  }
+}
+
 static void add_cotangents(const stop *s, td_text *text) {
   td_interpreter *I = s->owner->interpreter;
   const td_record *record = s->step->record;
   for (int i = 0; i < record->out_count; i++)
     if (s->step->cotangent[i])
       add_row(I, "", record->out_count > 1 ? "a cotangent" : "cotangent", s->step->cotangent[i], text);
-  for (int i = 0; i < record->in_count; i++) {
-    char name[40];
-    input_name(record, i, name);
-    if (s->step->needs[i]) add_row(I, "to ", name, s->step->din[i], text);
-  }
+  add_onward(s, text);
 }
 
 static void tell_stop(const stop *s) { // to faces that show tapes
@@ -99,13 +105,18 @@ static void tell_stop(const stop *s) { // to faces that show tapes
   char place[64];
   if (!I->sink) return;
   td_place_describe(s->context, record->place, place, sizeof place);
+  td_text onward = {0};
+  add_onward(s, &onward);
   td_event event = {.kind = TD_EVENT_STEP,
                     .cell = I->cell,
                     .text = record->op->name,
                     .length = strlen(record->op->name),
                     .detail = place,
                     .done = s->index,
-                    .total = td_tape_length(s->owner->tape)};
+                    .total = td_tape_length(s->owner->tape),
+                    .payload = td_report_record_step(I, s->owner->tape, s->index, s->step->cotangent[0],
+                                                     onward.data ? onward.data : "")};
+  td_text_clear(&onward);
   const td_script *script = td_source_find(&I->sources, record->place);
   if (script) event.name = script->name, td_source_position(script, (uint32_t)record->place, &event.line, &event.column);
   I->sink->emit(I->sink->owner, &event);
@@ -264,8 +275,10 @@ static bool obey(const stop *s, const char *line) { // true: the pass goes on
   else if (is_one_of(line, " p ")) {
     add_cotangents(s, &text);
     td_output_text(s->owner->interpreter, &text);
-  } else if ((argument = argument_of(line, "set"))) set_cotangent(s, argument);
-  else show_expression(s, (argument = argument_of(line, "p")) ? argument : line);
+  } else if ((argument = argument_of(line, "set"))) {
+    set_cotangent(s, argument);
+    tell_stop(s);
+  } else show_expression(s, (argument = argument_of(line, "p")) ? argument : line);
   return false;
 }
 

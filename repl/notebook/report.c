@@ -6,6 +6,7 @@
 #include "engine/base/memory.h"
 #include "engine/tensor/probe.h"
 #include "repl/language/core.h"
+#include "repl/language/watch.h"
 #include "repl/notebook/commands.h"
 
 double td_report_seconds(void) {
@@ -96,6 +97,12 @@ void td_report_histogram(const td_tensor *t, int64_t limit, td_histogram *h) {
     h->count[bin < TD_HISTOGRAM_BINS ? bin : TD_HISTOGRAM_BINS - 1]++;
   }
   td_memory_free(values);
+}
+
+td_payload *td_report_watch(td_interpreter *I, const char *argument) {
+  (void)argument;
+  td_watch_ask_tapes(I);
+  return NULL;
 }
 
 // ---- texts ----

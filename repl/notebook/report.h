@@ -4,7 +4,7 @@
 #define TD_NOTEBOOK_REPORT_H
 #include "repl/language/tensors.h"
 
-enum td_report_kind { TD_REPORT_VARIABLES = 1, TD_REPORT_TAPE, TD_REPORT_RECORD, TD_REPORT_TEXT, TD_REPORT_RUNS }; // td_payload.kind
+enum td_report_kind { TD_REPORT_VARIABLES = 1, TD_REPORT_TAPE, TD_REPORT_RECORD, TD_REPORT_TEXT, TD_REPORT_RUNS, TD_REPORT_VARIABLE }; // td_payload.kind
 
 enum { TD_HISTOGRAM_BINS = 32 };
 typedef struct td_histogram { // of the finite elements
@@ -22,6 +22,7 @@ typedef struct td_report_text {
 } td_report_text;
 
 td_payload *td_report_help(td_interpreter *, const char *argument); // a name or a path: what ?name shows
+td_payload *td_report_watch(td_interpreter *, const char *argument); // no report: tapes are kept and timed for a while
 
 // ---- what the makers of reports share ----
 double td_report_seconds(void);                        // of a clock

@@ -145,19 +145,25 @@ static const char *name_of(const td_record *record) {
 
 static void release(td_payload *payload) {
   td_report_record *r = (td_report_record *)payload;
-  char *texts[] = {r->op, r->place, r->source, r->arguments, r->value, r->shape, r->cotangent};
+  char *texts[] = {r->op, r->place, r->source, r->arguments, r->value, r->shape, r->cotangent, r->onward};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) td_memory_free(texts[i]);
   td_memory_free(r);
 }
 
 static char *taken(td_text *text) { return text->length ? td_text_take(text) : td_memory_text(""); }
 
-static bool fill(td_interpreter *I, const td_tape *tape, const td_record *record, td_report_record *r) {
+static const td_tensor *gradient_of(td_interpreter *I, const td_record *record) { // borrowed; NULL: none is known
+  td_variable *v = record->op || !record->variable ? NULL : td_variable_find(record->variable);
+  if (v) td_watch_closely(I, v);
+  return v ? td_watch_last_gradient(I, v) : NULL;
+}
+
+// cotangent NULL: none is known.
+static bool fill(td_interpreter *I, const td_tape *tape, const td_record *record, const td_tensor *cotangent,
+                 const char *onward, td_report_record *r) {
   td_text text = {0};
   char place[64];
   const td_tensor *value = value_of(tape, record, r->index);
-  const td_variable *v = record->variable ? td_variable_find(record->variable) : NULL;
-  const td_tensor *grad = v ? v->grad : NULL;
   td_place_describe(I->context, record->place, place, sizeof place);
   r->op = td_memory_text(name_of(record));
   r->place = td_memory_text(place);
@@ -170,11 +176,28 @@ static bool fill(td_interpreter *I, const td_tape *tape, const td_record *record
   if (value) add_value(value, &text);
   r->value = taken(&text);
   if (value) td_report_histogram(value, LOOKED_MOST, &r->values);
-  if (grad) add_value(grad, &text);
+  if (cotangent) add_value(cotangent, &text);
   r->cotangent = taken(&text);
-  if (grad) td_report_histogram(grad, LOOKED_MOST, &r->cotangents);
+  if (cotangent) td_report_histogram(cotangent, LOOKED_MOST, &r->cotangents);
+  r->onward = td_memory_text(onward);
   td_text_clear(&text);
-  return r->op && r->place && r->source && r->arguments && r->shape && r->value && r->cotangent;
+  return r->op && r->place && r->source && r->arguments && r->shape && r->value && r->cotangent && r->onward;
+}
+
+static td_payload *describe(td_interpreter *I, const td_tape *tape, const td_record *record, int64_t index,
+                            const td_tensor *cotangent, const char *onward) { // NULL: no memory
+  td_report_record *r = td_memory_new_zero(sizeof *r);
+  if (!r) return NULL;
+  r->payload = (td_payload){release, TD_REPORT_RECORD};
+  r->index = index;
+  if (fill(I, tape, record, cotangent, onward, r)) return &r->payload;
+  release(&r->payload);
+  return NULL;
+}
+
+td_payload *td_report_record_step(td_interpreter *I, const td_tape *tape, int64_t index, const td_tensor *cotangent,
+                                  const char *onward) {
+  return describe(I, tape, td_tape_record_at(tape, index), index, cotangent, onward);
 }
 
 static td_payload *make(td_interpreter *I, const td_tape *tape, int64_t index) {
@@ -184,15 +207,9 @@ static td_payload *make(td_interpreter *I, const td_tape *tape, int64_t index) {
     td_raise(I, TD_CLASS_INDEX_ERROR, "the tape has no record %lld", (long long)index);
     return NULL;
   }
-  td_report_record *r = td_memory_new_zero(sizeof *r);
-  if (r) {
-    r->payload = (td_payload){release, TD_REPORT_RECORD};
-    r->index = index;
-    if (fill(I, tape, record, r)) return &r->payload;
-    release(&r->payload);
-  }
-  td_raise_memory(I);
-  return NULL;
+  td_payload *payload = describe(I, tape, record, index, gradient_of(I, record), "");
+  if (!payload) td_raise_memory(I);
+  return payload;
 }
 
 td_payload *td_report_record_make(td_interpreter *I, const char *argument) {

@@ -153,6 +153,7 @@ static void fill_common(making *m, const td_record *record, td_tape_row *row) {
                        .output_count = (uint8_t)record->out_count,
                        .rank = meta->rank,
                        .dtype = meta->dtype,
+                       .gradient = -1,
                        .seconds = -1};
 }
 
@@ -164,6 +165,7 @@ static void fill_record(making *m, int64_t index) {
   row->op = name_of(m, record->op, record->op->name);
   row->bytes = td_record_bytes(record);
   row->seconds = record->seconds;
+  row->gradient = record->cotangent_norm;
   row->flags = record->keepers ? TD_TAPE_ROW_KEPT : 0;
   r->bytes += row->bytes;
   if (!room(m, &r->inputs, &m->input_capacity, m->input_count + record->in_count, sizeof *r->inputs)) return;
@@ -184,6 +186,7 @@ static void fill_leaf(making *m, int64_t index) {
   uint8_t marks = row->flags; // from records that saved it
   fill_common(m, record, row);
   row->flags = marks | TD_TAPE_ROW_LEAF;
+  row->gradient = v && v->gradient_norm >= 0 ? v->gradient_norm : -1;
   row->op = v && *v->name ? add_text(m, v->name, strlen(v->name)) : name_of(m, "watched", v ? "Variable" : "watched");
 }
 
@@ -205,6 +208,18 @@ static void mark_visited(making *m) {
       int32_t input = r->inputs[row->first_input + k];
       if (input >= 0) r->rows[input].flags |= TD_TAPE_ROW_VISITED;
     }
+  }
+}
+
+static void mark_gradients(td_report_tape *r) { // a pass runs from the last record to the first, and ends in leaves
+  const double vanished = 1e-8, exploded = 1e3; // as %health has it
+  double largest = 0;
+  for (int64_t i = 0; i < r->count; i++) {
+    td_tape_row *row = &r->rows[i < r->record_count ? r->record_count - 1 - i : i];
+    if (row->gradient < 0) continue;
+    if ((double)row->gradient > exploded) row->flags |= TD_TAPE_ROW_EXPLODED;
+    if ((double)row->gradient < vanished * largest) row->flags |= TD_TAPE_ROW_VANISHED;
+    if (isfinite(row->gradient)) largest = fmax(largest, (double)row->gradient);
   }
 }
 
@@ -230,6 +245,7 @@ static bool fill(making *m) {
   for (int64_t i = r->record_count; r->rows && i < r->count && !m->failed; i++) fill_leaf(m, i);
   if (!r->rows || m->failed) return false;
   mark_visited(m);
+  mark_gradients(r);
   mark_first(r);
   for (int64_t i = 0; i < r->record_count; i++) r->spent = i ? r->spent && !(r->rows[i].flags & TD_TAPE_ROW_KEPT)
                                                             : !(r->rows[i].flags & TD_TAPE_ROW_KEPT);

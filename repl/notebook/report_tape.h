@@ -9,6 +9,8 @@ enum td_tape_flags {
   TD_TAPE_ROW_NAN = 4,       // a value that it made, as far as one is kept, has a NaN
   TD_TAPE_ROW_INFINITE = 8,  // an infinity
   TD_TAPE_ROW_FIRST = 16,    // the first with one of both
+  TD_TAPE_ROW_VANISHED = 64, // its gradient is below 1e-8 of the largest that the pass met before it
+  TD_TAPE_ROW_EXPLODED = 128, // its gradient is above 1e3, or not finite
   TD_TAPE_ROW_LEAF = 32      // a watched tensor or a Variable; these rows stand behind the records
 };
 
@@ -19,6 +21,7 @@ typedef struct td_tape_row { // offsets lead into the report's arrays
   uint32_t source;           // sources[source]
   uint16_t input_count;
   uint8_t output_count, rank, dtype, flags;
+  float gradient;            // norm of the cotangent that the last pass brought to it; below 0: not looked at
   float seconds;             // of the op; below 0: not measured (ops are timed from the first report on)
   int64_t bytes;             // kept for backward
 } td_tape_row;
@@ -56,8 +59,12 @@ typedef struct td_report_record {
   td_histogram values;
   char *cotangent;           // printed form of the last cotangent that is known; "": none is
   td_histogram cotangents;
+  char *onward;              // of a record that a pass stands at: what goes on to its inputs, a line each; else ""
 } td_report_record;
 
 // A td_inquiry. argument: "INDEX" or "INDEX EXPRESSION": row of the tape that td_report_tape_make would report.
 td_payload *td_report_record_make(td_interpreter *, const char *argument);
+// Of a record that a pass stands at: with the cotangent that came. NULL: no memory.
+td_payload *td_report_record_step(td_interpreter *, const td_tape *tape, int64_t index, const td_tensor *cotangent,
+                                  const char *onward);
 #endif

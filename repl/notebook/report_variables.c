@@ -9,17 +9,31 @@
 #include "repl/language/watch.h"
 #include "repl/notebook/lookup.h"
 
-enum { ROWS_MOST = 20000, DEPTH_MOST = 12, ITEMS_MOST = 10000, SAMPLE = 4096, VALUE_BYTES = 60, PATH_BYTES = 256 };
+enum { ROWS_MOST = 20000, DEPTH_MOST = 12, ITEMS_MOST = 10000, SAMPLE = 4096, VALUE_BYTES = 60, PATH_BYTES = 256, GONE = -1 };
 static const double BUDGET = 0.01; // seconds
+
+typedef struct met { // an object that was met
+  const void *object;
+  int64_t row;           // a Variable's
+  int rank;              // of its path: the least is the best one
+} met;
+
+typedef struct objects { // open addressing
+  met *at;
+  size_t count, capacity;
+} objects;
 
 typedef struct gathering {
   td_interpreter *interpreter;
   td_variable_row *rows; // their texts are offsets
   int64_t count, capacity;
   td_text texts;
-  const void **seen;     // objects of this name that were gone into: open addressing
-  size_t seen_count, seen_capacity;
-  td_str *record, *name, *weights; // "_layer" and two of its attributes
+  objects seen;          // of this name, that were gone into
+  objects variables;     // of all names
+  td_str *record, *name, *weights, *slots; // "_layer" and two of its attributes; "_slots"
+  int in_optimizer, in_slots;
+  const char *wanted;    // path of the only one that is looked for; NULL: all
+  td_value found;        // borrowed
   double ends;
   bool complete;
 } gathering;
@@ -37,38 +51,40 @@ static bool is_over(gathering *g) {
 
 // ---- a set of objects ----
 
-static size_t slot_of(const gathering *g, const void *object) {
-  size_t at = (size_t)(((uintptr_t)object >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (g->seen_capacity - 1);
-  while (g->seen[at] && g->seen[at] != object) at = (at + 1) & (g->seen_capacity - 1);
-  return at;
+static met *place_of(const objects *set, const void *object) {
+  size_t at = (size_t)(((uintptr_t)object >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (set->capacity - 1);
+  while (set->at[at].object && set->at[at].object != object) at = (at + 1) & (set->capacity - 1);
+  return &set->at[at];
 }
 
-static bool grow(gathering *g) {
-  const void **old = g->seen;
-  size_t count = g->seen_capacity;
-  size_t capacity = count ? count * 2 : 256;
-  const void **grown = td_memory_new_zero(capacity * sizeof *grown);
-  if (!grown) return false;
-  g->seen = grown;
-  g->seen_capacity = capacity;
-  for (size_t i = 0; i < count; i++)
-    if (old[i]) g->seen[slot_of(g, old[i])] = old[i];
-  td_memory_free(old);
+static bool grow(objects *set) {
+  objects grown = {.count = set->count, .capacity = set->capacity ? set->capacity * 2 : 256};
+  grown.at = td_memory_new_zero(grown.capacity * sizeof *grown.at);
+  if (!grown.at) return false;
+  for (size_t i = 0; i < set->capacity; i++)
+    if (set->at[i].object) *place_of(&grown, set->at[i].object) = set->at[i];
+  td_memory_free(set->at);
+  *set = grown;
   return true;
+}
+
+static met *meet_object(objects *set, const void *object, bool *is_new) { // NULL: no memory
+  if (2 * set->count >= set->capacity && !grow(set)) return NULL;
+  met *m = place_of(set, object);
+  *is_new = !m->object;
+  if (*is_new) set->count++;
+  m->object = object;
+  return m;
 }
 
 static bool is_new(gathering *g, const void *object) { // false also without memory: then it is left out
-  if (2 * g->seen_count >= g->seen_capacity && !grow(g)) return false;
-  size_t at = slot_of(g, object);
-  if (g->seen[at]) return false;
-  g->seen[at] = object;
-  g->seen_count++;
-  return true;
+  bool fresh;
+  return meet_object(&g->seen, object, &fresh) && fresh;
 }
 
-static void forget(gathering *g) {
-  if (g->seen) memset(g->seen, 0, g->seen_capacity * sizeof *g->seen);
-  g->seen_count = 0;
+static void forget(objects *set) {
+  if (set->at) memset(set->at, 0, set->capacity * sizeof *set->at);
+  set->count = 0;
 }
 
 // ---- a row ----
@@ -96,8 +112,8 @@ static void add_numbers(gathering *g, td_variable_row *row, const td_tensor *t) 
   row->zeros = s.count ? (double)s.zeros / (double)s.count : 0;
 }
 
-static void add_gradient(td_variable_row *row, td_variable *v) {
-  if (v->grad) td_watch_gradient(v, v->grad);
+static void add_gradient(gathering *g, td_variable_row *row, td_variable *v) {
+  if (v->grad) td_watch_gradient(g->interpreter, v, v->grad);
   row->trainable = v->trainable;
   row->gradient_norm = v->gradient_norm;
   row->gradient_zeros = v->gradient_zeros;
@@ -133,6 +149,7 @@ static void add_row(gathering *g, const char *path, td_value v, int depth) {
   td_variable_row *row = new_row(g);
   if (!row) return;
   row->depth = depth;
+  row->slot = g->in_slots > 0;
   row->path = text(g, path);
   row->type = text(g, td_type_name(g->interpreter, v));
   size_t at = g->texts.length;
@@ -141,7 +158,7 @@ static void add_row(gathering *g, const char *path, td_value v, int depth) {
   row->shape = row->dtype = row->device = text(g, "");
   const td_tensor *t = td_tensor_of(v);
   if (t) add_tensor(g, row, t);
-  if (td_is(v, &td_variable_type)) add_gradient(row, td_unbox_variable(v));
+  if (td_is(v, &td_variable_type)) add_gradient(g, row, td_unbox_variable(v));
 }
 
 // ---- what is inside ----
@@ -153,13 +170,41 @@ static void join(char path[PATH_BYTES], const char *outer, const char *name) {
   snprintf(path, PATH_BYTES, "%s/%s", outer, name);
 }
 
+static int rank_of(const gathering *g, const char *path) {
+  int parts = 0;
+  for (; *path; path++) parts += *path == '/';
+  return parts + (g->in_optimizer ? PATH_BYTES : 0);
+}
+
+static void move_row(gathering *g, int64_t from, const char *path, int depth) { // to the end, with another path
+  td_variable_row *row = new_row(g);
+  if (!row) return;
+  *row = g->rows[from];
+  row->path = text(g, path);
+  row->depth = depth;
+  row->slot = g->in_slots > 0;
+  g->rows[from].depth = GONE;
+}
+
+static void meet_variable(gathering *g, const char *path, td_value v, int depth) {
+  bool fresh;
+  int rank = rank_of(g, path);
+  if (g->wanted) {
+    if (strcmp(path, g->wanted) == 0) g->found = v;
+    return;
+  }
+  met *m = meet_object(&g->variables, td_unbox_variable(v), &fresh);
+  if (!m || (!fresh && m->rank <= rank)) return;
+  if (fresh) add_row(g, path, v, depth);
+  else move_row(g, m->row, path, depth);
+  m->row = g->count - 1;
+  m->rank = rank;
+}
+
 static void meet(gathering *g, const char *path, td_value v, int depth) {
   if (v.tag != TD_TAG_OBJECT || is_over(g)) return;
-  if (td_is(v, &td_variable_type)) {
-    if (is_new(g, td_unbox_variable(v))) add_row(g, path, v, depth);
-  } else {
-    go_into(g, path, v, depth);
-  }
+  if (td_is(v, &td_variable_type)) meet_variable(g, path, v, depth);
+  else go_into(g, path, v, depth);
 }
 
 static td_dict *record_of(gathering *g, td_value v) { // what a layer remembers of itself; NULL: it is none
@@ -204,14 +249,19 @@ static void go_into_instance(gathering *g, const char *path, td_value v, int dep
   td_dict *attributes = td_as_instance(v)->attributes, *record = record_of(g, v);
   int64_t position = 0;
   td_value key, value;
+  bool optimizer = attributes && !td_is_nil(td_dict_get_str(attributes, g->slots));
+  g->in_optimizer += optimizer;
   while (attributes && td_dict_next(attributes, &position, &key, &value)) {
     char inner[PATH_BYTES];
     if (!td_is(key, &td_str_type) || td_as_str(key) == g->record) continue;
     join(inner, path, td_as_str(key)->data);
-    bool list = td_is(value, &td_list_type) && record;
+    bool list = td_is(value, &td_list_type) && record, slots = td_as_str(key) == g->slots;
+    g->in_slots += slots;
     meet(g, list ? path : inner, value, depth); // the layers of a model stand right under it
+    g->in_slots -= slots;
   }
   if (record) meet_weights(g, path, record, depth);
+  g->in_optimizer -= optimizer;
 }
 
 static void go_into(gathering *g, const char *path, td_value v, int depth) {
@@ -229,10 +279,21 @@ static void go_into(gathering *g, const char *path, td_value v, int depth) {
     meet_key(g, path, key, value, depth + 1);
 }
 
-static void add_name(gathering *g, const char *name, td_value v) {
+static void add_variable_name(gathering *g, const char *name, td_value v) { // names stay, whatever else leads to it
+  bool fresh;
+  met *m = meet_object(&g->variables, td_unbox_variable(v), &fresh);
+  if (m && !fresh && g->rows[m->row].depth > 0) g->rows[m->row].depth = GONE;
   add_row(g, name, v, 0);
-  forget(g);
-  if (td_is(v, &td_variable_type)) return;
+  if (m) *m = (met){m->object, g->count - 1, 0};
+}
+
+static void add_name(gathering *g, const char *name, td_value v) {
+  forget(&g->seen);
+  if (td_is(v, &td_variable_type)) {
+    add_variable_name(g, name, v);
+    return;
+  }
+  add_row(g, name, v, 0);
   go_into(g, name, v, 0);
 }
 
@@ -261,7 +322,15 @@ static void point(report *r) { // offsets become pointers
   }
 }
 
+static void drop_gone(gathering *g) {
+  int64_t kept = 0;
+  for (int64_t i = 0; i < g->count; i++)
+    if (g->rows[i].depth != GONE) g->rows[kept++] = g->rows[i];
+  g->count = kept;
+}
+
 static td_payload *finish(gathering *g) {
+  drop_gone(g);
   td_text_add_char(&g->texts, 0);
   report *r = g->texts.failed ? NULL : td_memory_new(sizeof *r);
   char *texts = r ? td_text_take(&g->texts) : NULL;
@@ -281,14 +350,17 @@ static bool open_gathering(gathering *g) {
   g->record = td_str_intern(I, "_layer", 6);
   g->name = td_str_intern(I, "name", 4);
   g->weights = td_str_intern(I, "weights", 7);
-  return g->record && g->name && g->weights;
+  g->slots = td_str_intern(I, "_slots", 6);
+  return g->record && g->name && g->weights && g->slots;
 }
 
 static void close_gathering(gathering *g) {
   td_unref(td_from(g->record));
   td_unref(td_from(g->name));
   td_unref(td_from(g->weights));
-  td_memory_free(g->seen);
+  td_unref(td_from(g->slots));
+  td_memory_free(g->seen.at);
+  td_memory_free(g->variables.at);
 }
 
 td_payload *td_report_variables_make(td_interpreter *I, const char *argument) {
@@ -305,4 +377,23 @@ td_payload *td_report_variables_make(td_interpreter *I, const char *argument) {
   close_gathering(&g);
   td_unref(v);
   return payload;
+}
+
+// ---- one value ----
+
+td_value td_report_find(td_interpreter *I, const char *path) {
+  size_t length = strcspn(path, "/");
+  td_value v = td_lookup_path(I, path, length);
+  gathering g = {.interpreter = I, .wanted = path, .found = TD_NIL, .ends = td_report_seconds() + BUDGET};
+  char name[PATH_BYTES];
+  snprintf(name, sizeof name, "%.*s", (int)length, path);
+  if (!td_is_nil(v) && path[length]) {
+    if (open_gathering(&g)) go_into(&g, name, v, 0);
+    td_ref(g.found);
+    close_gathering(&g);
+    td_unref(v);
+    v = g.found;
+  }
+  if (td_is_nil(v) && td_is_nil(I->raised)) td_raise(I, TD_CLASS_NAME_ERROR, "nothing is named %.60s", path);
+  return v;
 }

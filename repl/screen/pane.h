@@ -21,6 +21,7 @@ typedef struct td_pane_host {
   void (*jump)(void *owner, const char *script, int line, int column); // shows a place of a cell
   enum td_context_kind (*context)(void *owner); // what had the focus before this pane
   void (*say)(void *owner, const char *text); // in the status line
+  bool (*reply)(void *owner, const char *line); // answers an INPUT event; false: nothing waits for one
   // Asks for a line in the status line; answer gets it with the argument, or NULL after Escape.
   void (*ask)(void *owner, const char *prompt, void (*answer)(void *argument, const char *line), void *argument);
   // A picture that shall stand in an area of the surface in this frame; serial tells it from others. true: it will be
@@ -41,6 +42,7 @@ typedef struct td_pane_type {
   void (*event)(void *state, const td_event *event); // every event of the session, whether it is shown or not; NULL: none
   void (*shown)(void *state, bool shown); // it comes into sight or goes; NULL: doesn't matter
   void (*tick)(void *state);       // in sight: every half second, to ask for news; NULL: never
+  bool (*answers)(const void *state); // it answers INPUT by itself, so the prompt need not come forward; NULL: never
   bool (*request)(void *state, enum td_request request); // false: not one of its own
   void (*click)(void *state, const td_key *key); // a mouse key, row and column from the pane's corner; NULL: none
   void (*title)(void *state, td_text *title);

@@ -1,17 +1,23 @@
-// A tape as it was recorded: records with op, shape, bytes, time and source line; one of them with its values, its
-// gradient and histograms; up and down along what made a value and what used it; the first NaN or infinity. The report is
-// a copy, so looking at it stops nothing.
+// A tape as it was recorded: records with op, shape, gradient, bytes, time and source line; one of them with its values,
+// its gradient and histograms; up and down along what made a value and what used it; the first NaN or infinity. The report
+// is a copy, so looking at it stops nothing. A backward pass that goes by steps (%tape --step) is followed, and its
+// questions are answered from here.
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "engine/base/memory.h"
 #include "engine/tensor/dtype.h"
 #include "repl/notebook/chart.h"
 #include "repl/notebook/report_tape.h"
 #include "repl/screen/list.h"
+#include "repl/screen/numbers.h"
 #include "repl/screen/panes.h"
 
-enum { DETAIL_ROWS = 12, HISTOGRAM_ROWS = 4 };
+enum { DETAIL_ROWS = 14 };
+
+typedef enum sorting { BY_TIME, BY_BYTES, BY_SECONDS, BY_GRADIENT, SORTING_COUNT } sorting;
+static const char *const sorting_names[] = {"", " by bytes", " by time", " by gradient"};
 
 typedef struct state {
   const td_pane_host *host;
@@ -20,11 +26,16 @@ typedef struct state {
   td_report_tape *report;  // owned; NULL: none came yet
   td_report_record *record; // owned; of the selected row, or NULL
   int64_t record_of;       // row that was asked for; -1
-  int64_t *rows;           // those that the filter lets pass; NULL: all. Owned
+  int64_t *rows;           // those that the filter lets pass, sorted; NULL: all as they came. Owned
   int64_t row_count;
   char *filter, *search, *tape; // tape: an expression; NULL: the newest
   char problem[160];
   bool follow, waiting, visible;
+  sorting sort;
+  bool has_gradients;      // a pass was seen
+  bool running;            // a cell does
+  bool stepping;           // a pass stands at record step_at; record is its
+  int64_t step_at;
 } state;
 
 static void open_tape(void *self, const td_pane_host *host, int32_t first_id) {
@@ -77,16 +88,38 @@ static bool row_holds(const state *s, int64_t index, const char *text) {
   return false;
 }
 
+static double key_of(const td_tape_row *row, sorting by) {
+  return by == BY_BYTES ? (double)row->bytes : by == BY_SECONDS ? (double)row->seconds : (double)row->gradient;
+}
+
+static const td_tape_row *sorted_rows; // qsort has no argument of its own; the face has one thread
+static sorting sorted_by;
+
+static int by_key(const void *a, const void *b) { // the greatest first
+  int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
+  double x = key_of(&sorted_rows[i], sorted_by), y = key_of(&sorted_rows[j], sorted_by);
+  return x == y ? (i > j) - (i < j) : x < y ? 1 : -1;
+}
+
 static void choose_rows(state *s) {
   td_memory_free(s->rows);
   s->rows = NULL;
   s->row_count = s->report ? s->report->count : 0;
-  if (!s->filter || !s->report) return;
+  if (!s->report || (!s->filter && s->sort == BY_TIME)) return;
   s->rows = td_memory_new(((size_t)s->report->count + 1) * sizeof *s->rows);
   if (!s->rows) return;
   s->row_count = 0;
   for (int64_t i = 0; i < s->report->count; i++)
-    if (row_holds(s, i, s->filter)) s->rows[s->row_count++] = i;
+    if (!s->filter || row_holds(s, i, s->filter)) s->rows[s->row_count++] = i;
+  sorted_rows = s->report->rows;
+  sorted_by = s->sort;
+  if (s->sort != BY_TIME) qsort(s->rows, (size_t)s->row_count, sizeof *s->rows, by_key);
+}
+
+static bool has_gradients(const td_report_tape *r) {
+  for (int64_t i = 0; r && i < r->record_count; i++)
+    if (r->rows[i].gradient >= 0) return true;
+  return false;
 }
 
 // ---- what comes in ----
@@ -106,43 +139,6 @@ static void ask_record(state *s) {
   td_text_clear(&argument);
 }
 
-static void take_table(state *s, const td_event *event) {
-  s->waiting = false;
-  if (!event->payload || event->payload->kind != TD_REPORT_TAPE) {
-    snprintf(s->problem, sizeof s->problem, "%s", event->text ? event->text : "");
-    return;
-  }
-  bool at_end = !s->report || s->list.selected >= s->row_count - 1;
-  drop((td_payload *)s->report);
-  s->report = (td_report_tape *)s->host->take_payload(s->host->owner);
-  s->problem[0] = 0;
-  s->record_of = -1;
-  choose_rows(s);
-  if (at_end && s->follow) s->list.selected = s->report && s->report->record_count ? s->report->record_count - 1 : 0;
-  if (s->list.selected >= s->row_count) s->list.selected = s->row_count ? s->row_count - 1 : 0;
-  ask_record(s);
-}
-
-static void take_event(void *self, const td_event *event) {
-  state *s = self;
-  if (s->visible && event->kind == TD_EVENT_CELL_FINISHED && s->follow) ask(s);
-  if (event->kind != TD_EVENT_ANSWER) return;
-  if ((int32_t)event->id == s->id) take_table(s, event);
-  if ((int32_t)event->id != s->id + 1) return;
-  drop((td_payload *)s->record);
-  s->record = NULL;
-  if (event->payload && event->payload->kind == TD_REPORT_RECORD)
-    s->record = (td_report_record *)s->host->take_payload(s->host->owner);
-}
-
-static void shown(void *self, bool visible) {
-  state *s = self;
-  s->visible = visible;
-  if (visible) ask(s);
-}
-
-// ---- keys ----
-
 static void go(state *s, int64_t row) {
   int64_t place = row < 0 ? -1 : place_of(s, row);
   if (place < 0 && row >= 0) { // the filter hides it
@@ -154,6 +150,76 @@ static void go(state *s, int64_t row) {
   if (place >= 0) td_list_view_go(&s->list, place);
   ask_record(s);
 }
+
+static void take_table(state *s, const td_event *event) {
+  s->waiting = false;
+  if (!event->payload || event->payload->kind != TD_REPORT_TAPE) {
+    snprintf(s->problem, sizeof s->problem, "%s", event->text ? event->text : "");
+    return;
+  }
+  bool at_end = !s->report || s->list.selected >= s->row_count - 1;
+  drop((td_payload *)s->report);
+  s->report = (td_report_tape *)s->host->take_payload(s->host->owner);
+  s->problem[0] = 0;
+  s->record_of = s->stepping ? s->step_at : -1;
+  s->has_gradients = has_gradients(s->report);
+  choose_rows(s);
+  if (s->stepping) s->list.selected = place_of(s, s->step_at);
+  else if (at_end && s->follow) s->list.selected = s->report && s->report->record_count ? s->report->record_count - 1 : 0;
+  if (s->list.selected < 0) s->list.selected = 0;
+  if (s->list.selected >= s->row_count) s->list.selected = s->row_count ? s->row_count - 1 : 0;
+  ask_record(s);
+}
+
+static void take_step(state *s, const td_event *event) {
+  s->stepping = true;
+  s->step_at = s->record_of = event->done;
+  drop((td_payload *)s->record);
+  s->record = event->payload ? (td_report_record *)s->host->take_payload(s->host->owner) : NULL;
+  if (s->report && event->done < s->report->count) go(s, event->done);
+  ask(s); // its gradient is known now
+}
+
+static void take_record(state *s, const td_event *event) {
+  if (s->stepping && s->record_of == s->step_at) return; // an answer from before
+  drop((td_payload *)s->record);
+  s->record = NULL;
+  if (event->payload && event->payload->kind == TD_REPORT_RECORD)
+    s->record = (td_report_record *)s->host->take_payload(s->host->owner);
+}
+
+static void take_event(void *self, const td_event *event) {
+  state *s = self;
+  switch (event->kind) {
+  case TD_EVENT_STEP: take_step(s, event); break;
+  case TD_EVENT_CELL_STARTED: s->running = true; break;
+  case TD_EVENT_CELL_FINISHED:
+    s->running = s->running && event->level > 0;
+    s->stepping = false;
+    if (s->visible && s->follow) ask(s);
+    break;
+  case TD_EVENT_ANSWER:
+    if ((int32_t)event->id == s->id) take_table(s, event);
+    if ((int32_t)event->id == s->id + 1) take_record(s, event);
+    break;
+  default: break;
+  }
+}
+
+// While a cell runs its newest tape is looked at again and again; else tapes are kept and timed for the next one.
+static void tick(void *self) {
+  state *s = self;
+  if (s->running && s->follow && !s->stepping) ask(s);
+  else if (!s->running) s->host->inquire(s->host->owner, td_report_watch, "", s->id + 2);
+}
+
+static void shown(void *self, bool visible) {
+  state *s = self;
+  s->visible = visible;
+  if (visible) ask(s);
+}
+
+// ---- keys ----
 
 static void go_to_input(state *s) {
   const td_tape_row *row = selected(s);
@@ -243,15 +309,50 @@ static void stepped(void *self, const char *line) {
   td_text_clear(&command);
 }
 
+static void reply(state *s, const char *line) {
+  if (!s->stepping) s->host->say(s->host->owner, "no pass goes by steps here: s begins one");
+  else if (!s->host->reply(s->host->owner, line)) s->host->say(s->host->owner, "it computes");
+}
+
+static void replaced(void *self, const char *line) {
+  td_text command = {0};
+  if (!line || !*line) return;
+  td_text_print(&command, "set %s", line);
+  if (command.data) reply(self, command.data);
+  td_text_clear(&command);
+}
+
+static void ask_replacement(state *s) {
+  if (!s->stepping) reply(s, "");
+  else s->host->ask(s->host->owner, "goes on instead (cotangent is what came; NAME = where several lead on): ", replaced, s);
+}
+
+static bool step_request(state *s, enum td_request request) {
+  switch (request) {
+  case TD_REQUEST_TAPE_STEP:
+    if (s->stepping) reply(s, "n");
+    else s->host->ask(s->host->owner, "step the backward pass of (as tape.gradient(loss, x)): ", stepped, s);
+    return true;
+  case TD_REQUEST_TAPE_GO: reply(s, "c"); return true;
+  case TD_REQUEST_TAPE_SET: ask_replacement(s); return true;
+  case TD_REQUEST_TAPE_QUIT: reply(s, "q"); return true;
+  case TD_REQUEST_PANE_OPEN:
+    if (s->stepping) reply(s, "n");
+    return s->stepping;
+  default: return false;
+  }
+}
+
 static bool take_request(void *self, enum td_request request) {
   state *s = self;
+  if (step_request(s, request)) return true;
   switch (request) {
+  case TD_REQUEST_PANE_SORT: s->sort = (sorting)((s->sort + 1) % SORTING_COUNT), choose_rows(s), ask_record(s); return true;
   case TD_REQUEST_TAPE_FOLLOW: s->follow = true; td_memory_free(s->tape); s->tape = NULL; ask(s); return true;
   case TD_REQUEST_TAPE_INPUT: go_to_input(s); return true;
   case TD_REQUEST_TAPE_USE: go_to_use(s); return true;
   case TD_REQUEST_TAPE_BAD: go_to_bad(s); return true;
   case TD_REQUEST_TAPE_JUMP: jump(s); return true;
-  case TD_REQUEST_TAPE_STEP: s->host->ask(s->host->owner, "step the backward pass of (as tape.gradient(loss, x)): ", stepped, s); return true;
   case TD_REQUEST_PANE_OPEN: s->host->ask(s->host->owner, "tape (its name; empty: the newest): ", named, s); return true;
   case TD_REQUEST_PANE_FILTER: s->host->ask(s->host->owner, "&", filtered, s); return true;
   case TD_REQUEST_PANE_SEARCH: s->host->ask(s->host->owner, "/", searched, s); return true;
@@ -282,14 +383,9 @@ static void write_title(void *self, td_text *title) {
                 (double)s->report->bytes / (1 << 20));
   if (s->report->open) td_text_add(title, ", records");
   if (s->report->spent) td_text_add(title, ", spent");
+  td_text_add(title, sorting_names[s->sort]);
   if (s->filter) td_text_print(title, " &%s", s->filter);
-}
-
-static void shape_print(const state *s, const td_tape_row *row, td_text *text) {
-  td_text_print(text, "%s[", td_dtype_name(row->dtype));
-  for (int i = 0; i < row->rank; i++)
-    td_text_print(text, "%s%lld", i ? ", " : "", (long long)s->report->shapes[row->shape + (uint32_t)i]);
-  td_text_add_char(text, ']');
+  if (s->stepping) td_text_print(title, "; a pass stands at %lld", (long long)s->step_at);
 }
 
 static int index_columns(const state *s) {
@@ -298,69 +394,121 @@ static int index_columns(const state *s) {
   return columns;
 }
 
-static void draw_row(const state *s, td_surface *surface, td_rect area, int at, int64_t index, bool is_selected) {
+// The columns that fit. Where there is a gradient, it goes before a wide shape.
+typedef struct table { int op, shape, gradient, bytes, seconds, line, op_columns, shape_columns; } table; // -1: not shown
+
+enum { WIDE = 60, SHAPE_LEAST = 7, SHAPE = 20, GRADIENT = 8, BYTES = 9, SECONDS = 8, LINE = 12 };
+
+static int next_column(int *at, int columns, int width) {
+  int column = *at;
+  if (column + columns > width) return -1;
+  *at += columns + 1;
+  return column;
+}
+
+static table place_columns(const state *s, int width) {
+  table t = {.op = index_columns(s) + 3, .op_columns = width < WIDE ? 12 : 15};
+  bool gradient = s->has_gradients;
+  t.shape = t.op + t.op_columns + 1;
+  int left = width - t.shape - (gradient ? GRADIENT + 1 : 0);
+  t.shape_columns = left < SHAPE_LEAST ? SHAPE_LEAST : left < SHAPE ? left : SHAPE;
+  int at = t.shape + t.shape_columns + 1;
+  t.gradient = gradient ? next_column(&at, GRADIENT, width) : -1;
+  t.bytes = at + BYTES + LINE <= width ? next_column(&at, BYTES, width) : -1;
+  t.seconds = at + SECONDS + LINE <= width ? next_column(&at, SECONDS, width) : -1;
+  t.line = at + LINE <= width ? at : -1;
+  return t;
+}
+
+static void shape_print(const state *s, const td_tape_row *row, bool narrow, td_text *text) {
+  if (!narrow || strcmp(td_dtype_name(row->dtype), "float32") != 0) td_text_add(text, td_dtype_name(row->dtype));
+  td_text_add_char(text, '[');
+  for (int i = 0; i < row->rank; i++)
+    td_text_print(text, "%s%lld", i ? ", " : "", (long long)s->report->shapes[row->shape + (uint32_t)i]);
+  td_text_add_char(text, ']');
+}
+
+static char mark_of(const td_tape_row *row) {
+  if (row->flags & TD_TAPE_ROW_FIRST) return '!';
+  if (row->flags & (TD_TAPE_ROW_NAN | TD_TAPE_ROW_INFINITE)) return 'x';
+  if (row->flags & TD_TAPE_ROW_EXPLODED) return '^';
+  if (row->flags & TD_TAPE_ROW_VANISHED) return 'v';
+  return row->flags & TD_TAPE_ROW_VISITED ? '<' : ' ';
+}
+
+static void draw_numbers(const state *s, td_surface *surface, int line, td_rect area, const td_tape_row *row, const table *t) {
+  const td_theme *theme = s->host->theme;
+  td_style faint = td_theme_style(theme, TD_LOOK_FAINT);
+  char text[16];
+  bool odd = row->flags & (TD_TAPE_ROW_VANISHED | TD_TAPE_ROW_EXPLODED);
+  td_numbers_figure(text, row->gradient < 0 ? (double)NAN : (double)row->gradient);
+  if (t->gradient >= 0)
+    td_surface_print(surface, line, area.column + t->gradient, GRADIENT,
+                     odd ? td_theme_style(theme, TD_LOOK_WARNING) : td_theme_style(theme, TD_LOOK_TEXT), "%s", text);
+  if (row->flags & TD_TAPE_ROW_LEAF) return;
+  if (t->bytes >= 0)
+    td_surface_print(surface, line, area.column + t->bytes, BYTES, faint, "%.1f KB", (double)row->bytes / 1024);
+  if (t->seconds >= 0 && row->seconds >= 0)
+    td_surface_print(surface, line, area.column + t->seconds, SECONDS, faint, "%.0f us", (double)row->seconds * 1e6);
+}
+
+static void draw_row(const state *s, td_surface *surface, td_rect area, int at, int64_t index, const table *t,
+                     bool is_selected) {
   const td_tape_row *row = &s->report->rows[index];
+  const td_theme *theme = s->host->theme;
   const td_tape_source *source = s->report->source_count ? &s->report->sources[row->source] : NULL;
   bool bad = row->flags & (TD_TAPE_ROW_NAN | TD_TAPE_ROW_INFINITE), leaf = row->flags & TD_TAPE_ROW_LEAF;
-  td_style style = td_theme_style(s->host->theme, bad ? TD_LOOK_FAILED : leaf ? TD_LOOK_PROMPT : TD_LOOK_TEXT);
-  td_style faint = td_theme_style(s->host->theme, TD_LOOK_FAINT);
-  char mark = row->flags & TD_TAPE_ROW_FIRST ? '!' : bad ? 'x' : row->flags & TD_TAPE_ROW_VISITED ? '<' : ' ';
+  td_style style = td_theme_style(theme, bad ? TD_LOOK_FAILED : leaf ? TD_LOOK_PROMPT : TD_LOOK_TEXT);
+  td_style faint = td_theme_style(theme, TD_LOOK_FAINT);
+  int line = area.row + at, digits = index_columns(s);
+  char mark = mark_of(row);
   td_text shape = {0};
-  shape_print(s, row, &shape);
-  int line = area.row + at, column = area.column, left = area.columns;
-  int digits = index_columns(s);
-  if (leaf) td_surface_print(surface, line, column, digits, faint, "%*s", digits, "-");
-  else td_surface_print(surface, line, column, digits, faint, "%*lld", digits, (long long)index);
-  column += digits - 4;
-  left -= digits - 4;
-  td_surface_print(surface, line, column + 5, 1, td_theme_style(s->host->theme, bad ? TD_LOOK_FAILED : TD_LOOK_DONE), "%c", mark);
-  td_surface_print(surface, line, column + 7, 15, style, "%s", op_of(s, row));
-  if (left > 24 && shape.data) td_surface_text(surface, line, column + 23, left - 23 < 20 ? left - 23 : 20, shape.data, shape.length, style);
+  if (leaf) td_surface_print(surface, line, area.column, digits, faint, "%*s", digits, "-");
+  else td_surface_print(surface, line, area.column, digits, faint, "%*lld", digits, (long long)index);
+  td_surface_print(surface, line, area.column + digits + 1, 1,
+                   td_theme_style(theme, bad ? TD_LOOK_FAILED : mark == '<' ? TD_LOOK_DONE : TD_LOOK_WARNING), "%c", mark);
+  td_surface_print(surface, line, area.column + t->op, t->op_columns, style, "%s", op_of(s, row));
+  shape_print(s, row, area.columns < WIDE, &shape);
+  if (shape.data) td_surface_text(surface, line, area.column + t->shape, t->shape_columns, shape.data, shape.length, style);
   td_text_clear(&shape);
-  int at_column = 44;
-  if (left > at_column + 20 && !leaf) {
-    td_surface_print(surface, line, column + at_column, 9, faint, "%.1f KB", (double)row->bytes / 1024);
-    at_column += 10;
-    if (row->seconds >= 0 && left > at_column + 20) {
-      td_surface_print(surface, line, column + at_column, 9, faint, "%.0f us", (double)row->seconds * 1e6);
-      at_column += 9;
-    }
-  }
-  if (left > at_column + 8 && source && source->line > 0)
-    td_surface_print(surface, line, column + at_column, left - at_column, faint, "%d: %s", source->line,
+  draw_numbers(s, surface, line, area, row, t);
+  if (t->line >= 0 && source && source->line > 0)
+    td_surface_print(surface, line, area.column + t->line, area.columns - t->line, faint, "%d: %s", source->line,
                      s->report->texts + source->text);
   if (is_selected)
     td_surface_restyle(surface, (td_rect){line, area.column, 1, area.columns}, (td_style){-1, -1, TD_REVERSE});
 }
 
-static int draw_histogram(const state *s, td_surface *surface, td_rect area, int row, const char *title,
-                          const td_histogram *h) {
-  if (!h->elements || row + 1 >= area.rows) return row;
-  td_style faint = td_theme_style(s->host->theme, TD_LOOK_FAINT);
-  bool bad = h->nans > 0 || h->infinities > 0;
-  td_surface_print(surface, area.row + row, area.column, area.columns,
-                   bad ? td_theme_style(s->host->theme, TD_LOOK_FAILED) : faint,
-                   "%s: %.4g to %.4g, mean %.4g, %.0f%% zeros%s", title, h->least, h->most, h->mean,
-                   100.0 * (double)h->zeros / (double)h->elements, h->sampled ? " (sampled)" : "");
-  if (bad)
-    td_surface_print(surface, area.row + row, area.column, area.columns, td_theme_style(s->host->theme, TD_LOOK_FAILED),
-                     "%s: %lld NaN, %lld infinities of %lld", title, (long long)h->nans, (long long)h->infinities,
-                     (long long)h->elements);
-  row++;
-  int rows = area.rows - row < HISTOGRAM_ROWS ? area.rows - row : HISTOGRAM_ROWS;
-  td_chart_cells cells;
-  td_chart_histogram bars = {h->least, h->most, TD_HISTOGRAM_BINS, h->count, h->nans, h->infinities, 0};
-  if (rows < 1 || !td_chart_cells_start(&cells, area.columns < 48 ? area.columns : 48, rows)) return row;
-  td_histogram_cells(&cells, &bars, s->host->theme->glyphs, false, TD_CELL_CURVE);
-  td_theme_chart(s->host->theme, surface, area.row + row, area.column, &cells);
-  td_chart_cells_clear(&cells);
-  return row + rows;
+static void draw_head(td_surface *surface, td_rect area, const table *t, td_style style) {
+  td_surface_print(surface, area.row, area.column + 3, 1, style, "#");
+  td_surface_print(surface, area.row, area.column + t->op, t->op_columns, style, "op");
+  td_surface_print(surface, area.row, area.column + t->shape, t->shape_columns, style, "shape");
+  if (t->gradient >= 0) td_surface_print(surface, area.row, area.column + t->gradient, GRADIENT, style, "gradient");
+  if (t->bytes >= 0) td_surface_print(surface, area.row, area.column + t->bytes, BYTES, style, "kept");
+  if (t->seconds >= 0) td_surface_print(surface, area.row, area.column + t->seconds, SECONDS, style, "time");
+  if (t->line >= 0) td_surface_print(surface, area.row, area.column + t->line, LINE, style, "line");
+}
+
+static int draw_cotangent(const state *s, td_surface *surface, td_rect area, int row) {
+  const td_report_record *r = s->record;
+  td_style plain = td_theme_style(s->host->theme, TD_LOOK_TEXT);
+  if (!*r->cotangent || row >= area.rows) return row;
+  td_surface_print(surface, area.row + row++, area.column, area.columns, plain, "gradient %s", r->cotangent);
+  row = td_lines_draw(surface, area, row, area.rows, r->onward, plain);
+  return td_numbers_draw(s->host->theme, surface, area, row, "gradient", &r->cotangents);
+}
+
+static int draw_value(const state *s, td_surface *surface, td_rect area, int row) {
+  const td_report_record *r = s->record;
+  if (!*r->value || row >= area.rows) return row;
+  td_surface_print(surface, area.row + row++, area.column, area.columns, td_theme_style(s->host->theme, TD_LOOK_TEXT),
+                   "value %s", r->value);
+  return td_numbers_draw(s->host->theme, surface, area, row, "values", &r->values);
 }
 
 static void draw_detail(const state *s, td_surface *surface, td_rect area) {
   const td_report_record *r = s->record;
-  td_style plain = td_theme_style(s->host->theme, TD_LOOK_TEXT), head = td_theme_style(s->host->theme, TD_LOOK_HEADING);
-  td_style faint = td_theme_style(s->host->theme, TD_LOOK_FAINT);
+  td_style head = td_theme_style(s->host->theme, TD_LOOK_HEADING), faint = td_theme_style(s->host->theme, TD_LOOK_FAINT);
   td_surface_fill(surface, (td_rect){area.row, area.column, 1, area.columns},
                   td_theme_glyph(s->host->theme, TD_GLYPH_HORIZONTAL), td_theme_style(s->host->theme, TD_LOOK_FRAME));
   if (!r) return;
@@ -368,15 +516,14 @@ static void draw_detail(const state *s, td_surface *surface, td_rect area) {
   td_surface_print(surface, area.row + row++, area.column, area.columns, head, "%lld %s(%s) -> %s", (long long)r->index,
                    r->op, r->arguments, r->shape);
   td_surface_print(surface, area.row + row++, area.column, area.columns, faint, "%s  %s", r->place, r->source);
-  if (*r->value) td_surface_print(surface, area.row + row++, area.column, area.columns, plain, "value %s", r->value);
-  row = draw_histogram(s, surface, area, row, "values", &r->values);
-  if (*r->cotangent && row < area.rows)
-    td_surface_print(surface, area.row + row++, area.column, area.columns, plain, "gradient %s", r->cotangent);
-  draw_histogram(s, surface, area, row, "gradient", &r->cotangents);
+  if (s->stepping) row = draw_cotangent(s, surface, area, row);
+  row = draw_value(s, surface, area, row);
+  if (!s->stepping) draw_cotangent(s, surface, area, row);
 }
 
 static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
   state *s = self;
+  (void)focus;
   if (!s->report || !s->report->count) {
     td_style faint = td_theme_style(s->host->theme, TD_LOOK_FAINT);
     td_surface_print(surface, area.row + 1, area.column, area.columns, faint, "%s",
@@ -385,17 +532,18 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
     return;
   }
   int detail = area.rows >= 2 * DETAIL_ROWS ? DETAIL_ROWS : area.rows >= 12 ? area.rows / 2 : 0, rows = area.rows - detail;
-  td_surface_print(surface, area.row, area.column, area.columns, td_theme_style(s->host->theme, TD_LOOK_HEADING),
-                   "%*s   op              shape               %s", index_columns(s), "#", area.columns > 64 ? " kept      time    line" : "");
+  table t = place_columns(s, area.columns);
+  draw_head(surface, area, &t, td_theme_style(s->host->theme, TD_LOOK_HEADING));
   td_list_view_fit(&s->list, s->row_count, rows - 1);
   for (int i = 0; i < rows - 1 && s->list.top + i < s->row_count; i++) {
     int64_t place = s->list.top + i;
-    draw_row(s, surface, area, i + 1, row_at(s, place), place == s->list.selected);
+    draw_row(s, surface, area, i + 1, row_at(s, place), &t, place == s->list.selected);
   }
-  (void)focus;
   if (detail) draw_detail(s, surface, (td_rect){area.row + rows, area.column, detail, area.columns});
 }
 
+static bool answers(const void *self) { return ((const state *)self)->stepping; }
+
 const td_pane_type td_pane_tape = {.name = "tape", .context = TD_IN_TAPE, .toggle = TD_REQUEST_SHOW_TAPE,
-  .state_size = sizeof(state), .open = open_tape, .close = close_tape, .event = take_event, .shown = shown,
+  .state_size = sizeof(state), .open = open_tape, .close = close_tape, .event = take_event, .shown = shown, .tick = tick, .answers = answers,
   .request = take_request, .click = take_click, .title = write_title, .draw = draw};

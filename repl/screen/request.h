@@ -114,9 +114,12 @@ enum td_context_kind {
   X(TAPE_INPUT, TAPE, "h Left", "to the record that made its first input")                                             \
   X(TAPE_USE, TAPE, "l Right", "to the first record that uses it")                                                     \
   X(TAPE_JUMP, TAPE, "e", "to the source line")                                                                        \
-  X(TAPE_STEP, TAPE, "s", "the backward pass by steps")                                                                \
+  X(TAPE_STEP, TAPE, "s", "the backward pass by steps; in one: the next record, as Enter")                             \
+  X(TAPE_GO, TAPE, "c", "in a pass: to its end without stops")                                                         \
+  X(TAPE_SET, TAPE, "=", "in a pass: put another cotangent in place")                                                  \
+  X(TAPE_QUIT, TAPE, "x", "in a pass: leave it")                                                                       \
   X(TAPE_BAD, TAPE, "!", "to the first NaN or infinity")                                                               \
-  X(VARIABLES_ALL, VARIABLES, "a", "Variables inside models too")                                                      \
+  X(VARIABLES_ALL, VARIABLES, "a", "names only, with the optimizers' Variables, without")                             \
   X(RUNS_OVERLAY, RUNS, "Space", "show the run in curves, and not")                                                    \
   X(RUNS_FOLDER, RUNS, "c", "the runs of another folder")                                                              \
   X(RUNS_AGAIN, RUNS, "r", "look again")                                                                               \

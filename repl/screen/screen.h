@@ -117,6 +117,7 @@ void td_screen_run_line(void *screen, const char *line); // as if it were typed 
 void td_screen_run_cell(td_screen *screen, int index, bool at_step); // screen_run.c
 void td_screen_submit(td_screen *screen, bool at_step); // the prompt's text as a new cell
 void td_screen_enter(td_screen *screen, bool more);     // Enter at the prompt
+bool td_screen_reply(td_screen *screen, const char *line); // to input(); false: it doesn't wait
 void td_screen_interrupt(td_screen *screen);
 void td_screen_event(td_screen *screen, const td_event *event);
 void td_screen_tell_panes(td_screen *screen, const td_event *event);

@@ -125,13 +125,18 @@ static void run_new_cell(td_screen *s, const char *text, size_t length, bool at_
 
 void td_screen_run_line(void *screen, const char *line) { run_new_cell(screen, line, strlen(line), false); }
 
-static void reply(td_screen *s) {
-  size_t length, cursor;
-  const char *line = td_edit_text(&length, &cursor);
+bool td_screen_reply(td_screen *s, const char *line) {
+  if (!s->input) return false;
   td_session_reply(s->session, line);
   s->input = false;
   s->input_line.length = 0;
-  td_screen_edit_prompt(s);
+  if (s->focus == TD_FOCUS_PROMPT) td_screen_edit_prompt(s);
+  return true;
+}
+
+static void reply(td_screen *s) {
+  size_t length, cursor;
+  td_screen_reply(s, td_edit_text(&length, &cursor));
 }
 
 void td_screen_submit(td_screen *s, bool at_step) {
@@ -335,12 +340,17 @@ static void finished(td_screen *s, const td_event *event) {
   td_session_ask(s->session, mark_stale, s->notebook);
 }
 
+static bool pane_answers(const td_screen *s) {
+  if (s->focus != TD_FOCUS_PANE || s->pane < 0 || !td_screen_pane_type(s->pane)->answers) return false;
+  return td_screen_pane_type(s->pane)->answers(s->states[s->pane]);
+}
+
 static void wants_input(td_screen *s, const td_event *event) {
-  td_screen_focus(s, TD_FOCUS_PROMPT);
+  if (!pane_answers(s)) td_screen_focus(s, TD_FOCUS_PROMPT);
   s->input = true;
   s->input_line.length = s->input_prompt.length = 0;
   td_text_add_bytes(&s->input_prompt, event->text, event->length);
-  td_screen_edit_prompt(s);
+  if (s->focus == TD_FOCUS_PROMPT) td_screen_edit_prompt(s);
 }
 
 void td_screen_tell_panes(td_screen *s, const td_event *event) {

@@ -62,7 +62,7 @@ static void *watch(void *unused) {
 
 static void drop(void *owner, const td_event *event) {
   (void)owner;
-  (void)event;
+  if (event->payload) event->payload->release(event->payload);
 }
 
 // ---- an interpreter that is used for some runs ----

@@ -14,6 +14,7 @@ static size_t keep(char *kept, size_t at, const char *text, size_t length) {
 
 static void emit(void *owner, const td_event *event) {
   runs *r = owner;
+  if (event->payload) event->payload->release(event->payload);
   if (event->kind == TD_EVENT_OUTPUT || event->kind == TD_EVENT_VALUE)
     r->printed_length = keep(r->printed, r->printed_length, event->text, event->length);
   if (event->kind == TD_EVENT_VALUE) r->printed_length = keep(r->printed, r->printed_length, "\n", 1);

@@ -16,6 +16,7 @@ static int counts[TD_EVENT_COUNT], status;
 
 static void emit(void *owner, const td_event *event) {
   (void)owner;
+  if (event->payload) event->payload->release(event->payload);
   counts[event->kind]++;
   if (event->kind == TD_EVENT_OUTPUT) td_text_add_bytes(&printed, event->text, event->length);
   if (event->kind == TD_EVENT_ERROR) td_text_add(&error, event->detail);

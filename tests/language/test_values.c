@@ -15,6 +15,7 @@ static td_text printed, error;
 
 static void emit(void *owner, const td_event *event) {
   (void)owner;
+  if (event->payload) event->payload->release(event->payload);
   if (event->kind == TD_EVENT_OUTPUT) td_text_add_bytes(&printed, event->text, event->length);
   if (event->kind == TD_EVENT_ERROR) td_text_add(&error, event->detail);
 }

@@ -107,9 +107,8 @@ START_TEST(names_and_what_they_hold) {
   ck_assert_str_eq(row->value, "[1, 2, 3, 4]");
   ck_assert_str_eq(row_of(r, "l")->value, "[1, 'b']");
   ck_assert_str_eq(row_of(r, "a")->value, "<A>");
-  row = row_of(r, "a/inner/0");
-  ck_assert_int_ge(row->depth, 1);
   for (int64_t k = 0; k < r->count; k++) ck_assert_str_ne(r->rows[k].path, "_hidden");
+  ck_assert_int_ge(variable("a", "a/inner/0")->depth, 1); // where all is listed it stands as w alone
 }
 END_TEST
 
@@ -130,6 +129,41 @@ START_TEST(variables_inside_models_and_optimizers) {
   r = (td_report_variables *)report(td_report_variables_make, "");
   row_of(r, "m/first/bias");
   row_of(r, "opt");
+  slots = 0;
+  for (int64_t i = 0; i < r->count; i++) slots += r->rows[i].slot;
+  ck_assert_int_eq(slots, 8); // each once, though m has the optimizer too
+  for (int64_t i = 0; i < r->count; i++) ck_assert_msg(!strstr(r->rows[i].path, "m/optimizer"), "%s", r->rows[i].path);
+}
+END_TEST
+
+START_TEST(one_path_for_each_variable) {
+  run("class Net(Layer):\n  def __init__(self):\n    super().__init__()\n    self.block = Sequential([Dense(2, name='d')])\n"
+      "  def call(self, x): return self.block(x)\nnet = Net()\nnet(randn(3, 4)).shape\nopt = Adam(net.parameters())\n"
+      "inner = net.block\nk = inner.variables[1]");
+  const td_report_variables *r = (td_report_variables *)report(td_report_variables_make, "");
+  int variables = 0;
+  for (int64_t i = 0; i < r->count; i++) variables += strcmp(r->rows[i].type, "Variable") == 0;
+  ck_assert_int_eq(variables, 2);
+  row_of(r, "inner/d/kernel"); // shorter than net's, and no position in an optimizer's list
+  row_of(r, "k");
+}
+END_TEST
+
+START_TEST(one_value) {
+  run("w = Variable([[1., 2., 3.], [4., 5., nan]])\nclass M:\n  pass\nm = M()\nm.inner = {'w': w}\n");
+  const td_report_variable *r = (td_report_variable *)report(td_report_variable_make, "m/inner/w");
+  ck_assert_str_eq(r->type, "float32[2, 3]");
+  ck_assert_str_eq(r->gradient, "");
+  ck_assert(r->values.nans == 1 && r->values.elements == 6 && r->values.most == 5);
+  run("with GradientTape() as t:\n  y = sum(w[:, :2] ** 2)\ng = t.gradient(y, w)"); // watched since
+  r = (td_report_variable *)report(td_report_variable_make, "m/inner/w");
+  ck_assert_msg(strstr(r->gradient, "10"), "%s", r->gradient);
+  ck_assert_int_eq(r->units, 3);
+  ck_assert_int_eq(r->dead, 1);
+  ck_assert(r->gradients.most == 10);
+  r = (td_report_variable *)report(td_report_variable_make, "m");
+  ck_assert_str_eq(r->type, "M");
+  ck_assert_int_eq(r->values.elements, 0);
 }
 END_TEST
 
@@ -228,6 +262,19 @@ START_TEST(one_record) {
 }
 END_TEST
 
+START_TEST(gradients_on_the_tape) {
+  run("w = Variable([3., 4.])\nwith GradientTape(persistent=True) as t:\n  y = (w * w * 0.5).sum()");
+  ck_assert(tape("t")->rows[0].gradient < 0); // watched from now on
+  run("g = t.gradient(y, w)");
+  const td_report_tape *r = tape("t");
+  ck_assert_int_eq(r->record_count, 3);
+  ck_assert_double_eq_tol(r->rows[2].gradient, 1, 1e-6);
+  ck_assert_double_eq_tol(r->rows[1].gradient, 1.41421, 1e-4);
+  ck_assert_double_eq_tol(r->rows[0].gradient, 0.70711, 1e-4);
+  ck_assert_double_eq_tol(r->rows[3].gradient, 5, 1e-6); // the Variable's
+}
+END_TEST
+
 START_TEST(long_tapes_are_fast) {
   run("w = Variable(1.)\nwith GradientTape(persistent=True) as t:\n  y = w * 1.\n  for i in range(5000): y = y * w + 0.001");
   tape("t");
@@ -287,11 +334,14 @@ int main(void) {
   }
   tcase_add_test(variables, names_and_what_they_hold);
   tcase_add_test(variables, variables_inside_models_and_optimizers);
+  tcase_add_test(variables, one_path_for_each_variable);
+  tcase_add_test(variables, one_value);
   tcase_add_test(variables, gradients_of_tapes_and_of_backward);
   tcase_add_test(variables, a_large_session_is_reported_in_time);
   tcase_add_test(tapes, a_tape_as_rows);
   tcase_add_test(tapes, the_first_nan_of_a_tape);
   tcase_add_test(tapes, one_record);
+  tcase_add_test(tapes, gradients_on_the_tape);
   tcase_add_test(tapes, long_tapes_are_fast);
   tcase_add_test(tapes, the_tape_of_a_training_step);
   tcase_add_test(texts, help_as_text);

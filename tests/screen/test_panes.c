@@ -32,6 +32,7 @@ static void jump(void *owner, const char *script, int line, int column) {
   snprintf(jumped, sizeof jumped, "%s:%d", script, line);
 }
 static void say(void *owner, const char *text) { (void)owner, snprintf(said, sizeof said, "%s", text); }
+static bool reply(void *owner, const char *line) { return (void)owner, td_session_reply(session, line); }
 static void ask(void *owner, const char *prompt, void (*function)(void *, const char *), void *argument) {
   (void)owner, (void)prompt;
   answer = function;
@@ -49,7 +50,7 @@ static double now(void *owner) { return (void)owner, 0; }
 static void open_pane(const td_pane_type *wanted) {
   theme = (td_theme){.glyphs = TD_GLYPHS_ASCII};
   host = (td_pane_host){.theme = &theme, .inquire = inquire, .take_payload = take_payload, .run = run_line, .jump = jump,
-                        .say = say, .ask = ask, .place = place, .show = show, .emit = emit, .now = now};
+                        .say = say, .reply = reply, .ask = ask, .place = place, .show = show, .emit = emit, .now = now};
   type = wanted;
   state = td_memory_new_zero(type->state_size);
   *said = *ran = *jumped = 0;
@@ -92,6 +93,13 @@ static void run(const char *text) {
   begin(text);
   pump(TD_EVENT_CELL_FINISHED);
 }
+
+static void see(void) { // it comes into sight, and has what it asked for
+  type->shown(state, true);
+  pump(TD_EVENT_ANSWER);
+}
+
+static void answer_with(const char *line) { answer(answer_to, line); }
 
 static void request(enum td_request which) { ck_assert(type->request(state, which)); }
 
@@ -172,11 +180,145 @@ START_TEST(images_are_saved_as_they_are) {
   close(file);
   run("show(tensor([[0, 255], [255, 0]], dtype=\"uint8\"))");
   request(TD_REQUEST_IMAGES_SAVE);
-  answer(answer_to, path);
+  answer_with(path);
   ck_assert_msg(!strncmp(said, "saved /tmp", 10), "%s", said);
   snprintf(code, sizeof code, "assert load_png('%s').tolist()[0][1] == [255, 255, 255]", path);
   run(code);
   unlink(path);
+}
+END_TEST
+
+// ---- variables ----
+
+START_TEST(variables_stand_once_and_bad_ones_first) {
+  open_pane(&td_pane_variables);
+  run("m = Sequential([Dense(4, name='first'), Dense(1, name='last')])\nopt = Adam(0.01)\nm.compile(opt, 'mse')\n"
+      "x, y = randn(32, 3), randn(32, 1)\nm.fit(x, y, epochs=1, verbose=0)\nz = Variable([1., nan, inf], name='z')");
+  see();
+  draw(20, 36);
+  shows("variables: 9\n");
+  ck_assert_ptr_nonnull(strstr(drawn, "\n!z"));
+  ck_assert(strstr(drawn, "\n!z") < strstr(drawn, "\nm "));
+  shows("NaN!");
+  draw(20, 60);
+  shows("m/first/kernel");
+  refuses("opt/slots");
+  request(TD_REQUEST_VARIABLES_ALL);
+  draw(40, 100);
+  shows("all with the optimizers'");
+  shows("opt/slots/first/kernel");
+  refuses("m/optimizer");
+  shows(" zeros");
+  shows(" update");
+  request(TD_REQUEST_VARIABLES_ALL);
+  draw(20, 60);
+  shows("variables: 5, names only");
+  refuses("m/first");
+}
+END_TEST
+
+START_TEST(a_variable_with_its_numbers) {
+  open_pane(&td_pane_variables);
+  run("w = Variable([[1., 2., 3.], [4., 5., 6.]], name='w')");
+  see();
+  request(TD_REQUEST_PANE_OPEN);
+  pump(TD_EVENT_ANSWER);
+  draw(24, 60);
+  shows("w  float32[2, 3]");
+  shows("[[1., 2., 3.],\n [4., 5., 6.]]");
+  shows("values: 1 to 6, mean 3.5, 0% zeros");
+  run("with GradientTape() as t:\n  loss = (w[:, 1:] ** 2).sum()\ng = t.gradient(loss, w)");
+  type->tick(state);
+  pump(TD_EVENT_ANSWER);
+  pump(TD_EVENT_ANSWER);
+  draw(24, 60);
+  shows("dead: 1 of 3 units get no gradient");
+  shows("gradient: 0 to 12");
+  request(TD_REQUEST_PANE_BACK);
+  draw(24, 60);
+  refuses("values:");
+}
+END_TEST
+
+// ---- the tape ----
+
+START_TEST(gradients_along_the_tape) {
+  open_pane(&td_pane_tape);
+  run("w = Variable([3., 4.], name='w')\nwith GradientTape(persistent=True) as t:\n"
+      "  a = w * 1e-6\n  b = a * 1e-6\n  c = b.sum() * 1e9\n  d = c * 1.0");
+  see();
+  draw(30, 79);
+  refuses("gradient");
+  run("g = t.gradient(d, w)");
+  pump(TD_EVENT_ANSWER);
+  draw(30, 79);
+  shows("  op              shape                gradient");
+  shows("   2 ^ sum"); // above 1e3
+  shows("   4 < mul");
+  shows("   - v w");
+  run("with GradientTape(persistent=True) as t:\n  a = w * 1.0\n  b = a * 1e-12\n  c = b.sum()\ng = t.gradient(c, w)");
+  pump(TD_EVENT_ANSWER);
+  draw(30, 36);
+  shows("   0 v multiply     [2]     1.4e-12");
+  shows("   1 < multiply");
+}
+END_TEST
+
+START_TEST(tapes_are_sorted) {
+  open_pane(&td_pane_tape);
+  run("w = Variable(ones(100))\nwith GradientTape() as t:\n  a = w.sum()\n  b = exp(w)\n  c = a * a");
+  see();
+  request(TD_REQUEST_PANE_SORT);
+  draw(30, 79);
+  shows(" by bytes");
+  ck_assert(strstr(drawn, " exp ") < strstr(drawn, " sum "));
+  request(TD_REQUEST_PANE_SORT);
+  request(TD_REQUEST_PANE_SORT);
+  request(TD_REQUEST_PANE_SORT);
+  draw(30, 79);
+  ck_assert(strstr(drawn, " exp ") > strstr(drawn, " sum "));
+  request(TD_REQUEST_PANE_FIRST);
+  request(TD_REQUEST_TAPE_JUMP);
+  ck_assert_msg(strncmp(jumped, "cell ", 5) == 0 && strstr(jumped, ":3"), "%s", jumped);
+}
+END_TEST
+
+START_TEST(a_pass_by_steps) {
+  open_pane(&td_pane_tape);
+  run("w = Variable([1., 2.], name='w')\nwith GradientTape(persistent=True) as t:\n  y = w * w\n  z = y.sum()");
+  see();
+  request(TD_REQUEST_TAPE_STEP);
+  answer_with("t.gradient(z, w)");
+  ck_assert_str_eq(ran, "%tape t --step t.gradient(z, w)");
+  begin(ran);
+  pump(TD_EVENT_INPUT);
+  ck_assert(type->answers(state));
+  draw(30, 60);
+  shows("a pass stands at 1");
+  shows("1 sum(");
+  shows("gradient 1");
+  shows("to x");
+  request(TD_REQUEST_TAPE_SET);
+  answer_with("cotangent * 10");
+  pump(TD_EVENT_INPUT);
+  draw(30, 60);
+  shows("[10., 10.]");
+  request(TD_REQUEST_PANE_OPEN);
+  pump(TD_EVENT_INPUT);
+  draw(30, 60);
+  shows("a pass stands at 0");
+  shows("0 multiply(");
+  shows("gradient [10., 10.]");
+  shows("to y");
+  request(TD_REQUEST_TAPE_GO);
+  pump(TD_EVENT_CELL_FINISHED);
+  ck_assert(!type->answers(state));
+  pump(TD_EVENT_ANSWER);
+  draw(30, 60);
+  refuses("a pass stands");
+  *said = 0;
+  request(TD_REQUEST_TAPE_GO);
+  ck_assert_ptr_nonnull(strstr(said, "s begins one"));
 }
 END_TEST
 
@@ -189,6 +331,11 @@ int main(void) {
   tcase_add_test(cases, images_keep_marks_in_cells);
   tcase_add_test(cases, a_grid_can_be_looked_at_closer);
   tcase_add_test(cases, images_are_saved_as_they_are);
+  tcase_add_test(cases, variables_stand_once_and_bad_ones_first);
+  tcase_add_test(cases, a_variable_with_its_numbers);
+  tcase_add_test(cases, gradients_along_the_tape);
+  tcase_add_test(cases, tapes_are_sorted);
+  tcase_add_test(cases, a_pass_by_steps);
   suite_add_tcase(suite, cases);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_ENV);

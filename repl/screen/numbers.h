@@ -1,0 +1,15 @@
+// A tensor's numbers in a pane: a line about them, and their histogram.
+#ifndef TD_SCREEN_NUMBERS_H
+#define TD_SCREEN_NUMBERS_H
+#include "repl/notebook/report.h"
+#include "repl/screen/theme.h"
+
+enum { TD_NUMBERS_ROWS = 5 }; // that it takes at most
+// Draws from a row of the area on; returns the row behind it. Nothing where nothing is known, or there is no room.
+int td_numbers_draw(const td_theme *theme, td_surface *surface, td_rect area, int row, const char *title,
+                    const td_histogram *histogram);
+// Lines of a text, at most so many, cut at the right; returns the row behind them.
+int td_lines_draw(td_surface *surface, td_rect area, int row, int most, const char *text, td_style style);
+// A number in few columns; "" for NaN, which stands for unknown.
+void td_numbers_figure(char text[16], double value);
+#endif
