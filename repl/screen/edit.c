@@ -10,6 +10,7 @@
 #include <readline/history.h>
 #include <readline/readline.h>
 #include "engine/base/memory.h"
+#include "repl/language/builtins.h"
 #include "repl/line/edit_keys.h"
 
 static td_text queue;
@@ -150,12 +151,29 @@ bool td_edit_takes_escape(void) {
 
 // ---- keys ----
 
+static bool is_sequence(const td_key *key) {
+  return key->length > 2 && key->bytes[0] == '\033' && (key->bytes[1] == '[' || key->bytes[1] == 'O');
+}
+
+static const char *plain_bytes(const td_key *key, size_t *length) { // of a character that came as a sequence
+  static char bytes[8];
+  *length = 0;
+  if (key->modifiers & TD_ALT) bytes[(*length)++] = '\033';
+  if (key->modifiers & TD_CONTROL && key->code >= '@' && key->code < 127) bytes[(*length)++] = (char)(key->code & 31);
+  else *length += (size_t)td_utf8_encode(bytes + *length, key->code);
+  return bytes;
+}
+
+// What readline gets for a key. A sequence that nothing is bound to would be taken apart, and its end typed.
 static const char *bytes_of(const td_key *key, size_t *length) {
   *length = key->length;
-  if (key->code < TD_KEY_FIRST) return key->bytes;
+  if (!is_sequence(key)) return key->bytes;
+  if (key->code < TD_KEY_FIRST) return plain_bytes(key, length);
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     if (keys[i].code == key->code && keys[i].modifiers == key->modifiers)
       return *length = strlen(keys[i].bytes), keys[i].bytes;
+  int type = ISKMAP;
+  if (!rl_function_of_keyseq_len(key->bytes, key->length, NULL, &type) || type == ISKMAP) *length = 0;
   return key->bytes;
 }
 
@@ -163,6 +181,17 @@ static void feed(const char *bytes, size_t length) {
   queue.length = queue_taken = 0;
   td_text_add_bytes(&queue, bytes, length);
   while (queue_taken < queue.length && !accepted && !ended) rl_callback_read_char();
+}
+
+void td_edit_end_question(void) {
+  if (RL_ISSTATE(RL_STATE_NSEARCH)) feed("\a", 1);
+  else if (td_edit_question()) rl_callback_sigcleanup();
+}
+
+static bool is_first_of_more(const char *bytes, size_t length) {
+  int type = ISFUNC;
+  if (length == 1 && *bytes != '\033') rl_function_of_keyseq_len(bytes, length, NULL, &type);
+  return type == ISKMAP;
 }
 
 static td_edit_result read_key(const td_key *key, bool more) {
@@ -173,6 +202,7 @@ static td_edit_result read_key(const td_key *key, bool more) {
   more_follows = more;
   size_t length;
   const char *bytes = bytes_of(key, &length);
+  if (is_first_of_more(bytes, length)) td_edit_end_question(); // readline crashes on it in a search
   feed(bytes, length);
   td_edit_result result = TD_EDIT_NOTHING;
   if (accepted) { // readline emptied its line; the face decides what becomes of the text

@@ -13,6 +13,7 @@ void td_edit_set(const char *text, size_t length, size_t cursor, const char *pro
 const char *td_edit_text(size_t *length, size_t *cursor); // borrowed until the next key
 // What readline asks with instead of the prompt (its searches); NULL: nothing.
 const char *td_edit_question(void);
+void td_edit_end_question(void);           // what a search found stays
 
 typedef enum td_edit_result {
   TD_EDIT_NOTHING,         // moved, or nothing

@@ -1,7 +1,6 @@
 // See highlight.h.
 #include "repl/screen/highlight.h"
 #include <string.h>
-#include "engine/base/memory.h"
 #include "repl/language/lexer.h"
 
 static uint8_t look_of(const td_token *token) {
@@ -50,30 +49,29 @@ static void called_names(const char *text, const td_tokens *tokens, uint8_t *loo
   }
 }
 
+static void mark_tokens(const char *text, size_t length, size_t cursor, const td_tokens *tokens, uint8_t *looks) {
+  size_t end = 0;
+  for (uint32_t i = 0; i < tokens->count; i++) {
+    const td_token *token = &tokens->items[i];
+    if (token->kind == TD_TOKEN_ERROR || token->kind == TD_TOKEN_INCOMPLETE || token->end > length) continue;
+    if (token->begin > end) comments(text, end, token->begin, looks);
+    set(looks, token->begin, token->end, look_of(token));
+    if (token->end > end) end = token->end;
+  }
+  comments(text, end, length, looks);
+  called_names(text, tokens, looks);
+  if (cursor <= length) mark_pair(tokens, cursor, looks);
+}
+
 void td_highlight(const char *text, size_t length, size_t cursor, uint8_t *looks) {
   memset(looks, TD_LOOK_TEXT, length);
-  if (length > UINT32_MAX / 2) return;
-  char *copy = td_memory_new(length + 1); // the lexer reads up to a NUL
-  if (!copy) return;
-  memcpy(copy, text, length);
-  copy[length] = 0;
-  td_script script = {.name = "", .folder = "", .text = copy, .length = (uint32_t)length};
+  if (memchr(text, 0, length)) return;
+  td_sources sources = {0};
   td_tokens tokens = {0};
-  if (!memchr(copy, 0, length) && td_lexer_run(&script, &tokens)) {
-    size_t end = 0;
-    for (uint32_t i = 0; i < tokens.count; i++) {
-      const td_token *token = &tokens.items[i];
-      if (token->kind == TD_TOKEN_ERROR || token->kind == TD_TOKEN_INCOMPLETE || token->end > length) continue;
-      if (token->begin > end) comments(text, end, token->begin, looks);
-      set(looks, token->begin, token->end, look_of(token));
-      if (token->end > end) end = token->end;
-    }
-    comments(text, end, length, looks);
-    called_names(text, &tokens, looks);
-    if (cursor <= length) mark_pair(&tokens, cursor, looks);
-  }
+  const td_script *script = td_source_add(&sources, "", "", text, length);
+  if (script && td_lexer_run(script, &tokens)) mark_tokens(text, length, cursor, &tokens, looks);
   td_tokens_clear(&tokens);
-  td_memory_free(copy);
+  td_sources_clear(&sources);
 }
 
 void td_highlight_markdown(const char *text, size_t length, uint8_t *looks) {

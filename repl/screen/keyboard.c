@@ -39,6 +39,7 @@ static size_t string_size(const char *bytes, size_t length) { // OSC, DCS, APC, 
     if (bytes[i] == '\a') return i + 1;
     if (bytes[i] == '\033' && i + 1 < length && bytes[i + 1] == '\\') return i + 2;
     if (bytes[i] == '\033' && i + 1 < length) return i; // another sequence begins: this one is broken
+    if ((unsigned char)bytes[i] < ' ' && bytes[i] != '\033') return i; // a key: its end was lost
   }
   return length > SEQUENCE_MOST ? length : 0;
 }
@@ -262,8 +263,7 @@ static bool next_sequence(td_keyboard *k, bool late, td_key *key) {
       key->modifiers = TD_ALT;
       key->code = (unsigned char)bytes[1];
     }
-    bool string = length > 2 && strchr("]P_^X", bytes[1]);
-    if (string) return false; // an answer in pieces: its rest will come
+    if (length > 2 && strchr("[]P_^X", bytes[1])) return false; // a sequence in pieces: its rest will come
     return take(k, key, length);
   }
   if (size == sizeof paste_begin - 1 && memcmp(bytes, paste_begin, size) == 0) {

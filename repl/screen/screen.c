@@ -28,6 +28,7 @@ void td_screen_say(td_screen *s, const char *format, ...) {
   va_start(list, format);
   vsnprintf(s->message, sizeof s->message, format, list);
   va_end(list);
+  s->message_run = 0;
   s->dirty = true;
 }
 

@@ -205,10 +205,16 @@ enum td_context_kind td_screen_context(const td_screen *s) {
   }
 }
 
+static bool begins_request(const td_screen *s, const td_key *key) { // the first of two keys
+  td_key prefix = {0};
+  bool pending;
+  td_request_find(key, td_screen_context(s), &prefix, &pending);
+  return pending;
+}
+
 void td_screen_key(td_screen *s, const td_key *key, bool more) {
   s->dirty = true;
   s->message[0] = 0;
-  if (mouse_key(s, key)) return;
   if (key->code == 'c' && key->modifiers == TD_CONTROL && !s->prefix.code) {
     td_screen_interrupt(s);
     return;
@@ -217,7 +223,9 @@ void td_screen_key(td_screen *s, const td_key *key, bool more) {
     question_key(s, key);
     return;
   }
+  if (mouse_key(s, key)) return;
   bool editing = is_editing(s), escape = key->code == TD_KEY_ESCAPE && !key->modifiers;
+  if (editing && td_edit_question() && begins_request(s, key)) td_edit_end_question();
   if (editing && (key->code == TD_KEY_PASTE || td_edit_question() || (escape && td_edit_takes_escape()))) {
     edit_key(s, key, more);
     return;

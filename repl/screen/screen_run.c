@@ -197,6 +197,11 @@ void td_screen_enter(td_screen *s, bool more) {
 
 // ---- pausing ----
 
+static void say_of_run(td_screen *s, const char *text) { // until the cell ends
+  td_screen_say(s, "%s", text);
+  s->message_run = s->run_number;
+}
+
 void td_screen_interrupt(td_screen *s) {
   if (s->question.answer) {
     td_key escape = {.code = TD_KEY_ESCAPE, .bytes = "\033", .length = 1};
@@ -212,16 +217,16 @@ void td_screen_interrupt(td_screen *s) {
     break;
   case TD_SESSION_RUNNING:
     if (!s->input && !s->interrupting && td_session_pause(s->session))
-      td_screen_say(s, "pausing at the next step; Ctrl-C again stops");
+      say_of_run(s, "pausing at the next step; Ctrl-C again stops");
     else {
       td_session_interrupt(s->session);
       s->interrupting = true;
       s->input = false;
       drop_queue(s);
-      td_screen_say(s, "stopping");
+      say_of_run(s, "stopping");
     }
     break;
-  case TD_SESSION_ASIDE: td_session_interrupt(s->session); td_screen_say(s, "stopping the cell; the run stays paused"); break;
+  case TD_SESSION_ASIDE: td_session_interrupt(s->session); say_of_run(s, "stopping the cell; the run stays paused"); break;
   default:
     if (typed) td_edit_clear(), empty_prompt(s);
     else td_screen_request(s, TD_REQUEST_STOP);
@@ -235,7 +240,7 @@ static void stop(td_screen *s) {
   if (state == TD_SESSION_IDLE) td_screen_say(s, "nothing runs");
   else {
     if (!td_session_stop_run(s->session)) td_session_interrupt(s->session);
-    td_screen_say(s, "stopping");
+    say_of_run(s, "stopping");
   }
 }
 
@@ -331,6 +336,7 @@ static void finished(td_screen *s, const td_event *event) {
     s->run_number = 0;
     s->interrupting = false;
     s->input = false;
+    if (s->message_run == event->cell) s->message[0] = 0;
     if (event->status == TD_RUN_FAILED || event->status == TD_RUN_INTERRUPTED) drop_queue(s);
   }
   if (event->status == TD_RUN_EXIT) {

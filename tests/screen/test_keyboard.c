@@ -75,6 +75,21 @@ START_TEST(test_answers_are_no_typing) { // of a terminal that was asked, whole 
 }
 END_TEST
 
+START_TEST(test_answers_in_pieces_that_come_late) {
+  static const char *const rows[][3] = {
+      {"\033[?62;4", ";6cx", "[reply][x]"}, {"\033[1;", "5Cx", "[Ctrl-Right][x]"}, {"\033]11;rgb:1e", "1e\033\\x", "[reply][x]"},
+      {"\033]0;its end was lost", "\rx", "[reply][Enter][x]"}, {"\033]0;lost too", "\033[A", "[reply][Up]"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char *got = keys_of(rows[i][0], strlen(rows[i][0]), 64);
+    ck_assert_str_eq(got, "");
+    td_memory_free(got);
+    got = keys_of(rows[i][1], strlen(rows[i][1]), 64);
+    ck_assert_str_eq(got, rows[i][2]);
+    td_memory_free(got);
+  }
+}
+END_TEST
+
 START_TEST(test_paste) {
   check("\033[200~a\rb\r\nc\td\033[31me\033[201~x", "[paste a\nb\nc\td[31me][x]");
   check("\033[200~\033[201~", "[paste ]");
@@ -171,6 +186,7 @@ int main(void) {
   tcase_add_test(cases, test_sequences);
   tcase_add_test(cases, test_escape_alone);
   tcase_add_test(cases, test_answers_are_no_typing);
+  tcase_add_test(cases, test_answers_in_pieces_that_come_late);
   tcase_add_test(cases, test_paste);
   tcase_add_test(cases, test_paste_is_bounded);
   tcase_add_test(cases, test_noise);

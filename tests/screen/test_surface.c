@@ -143,6 +143,15 @@ START_TEST(test_highlight) {
   ck_assert_str_eq(looks_of("for i in f(\"a\"):", (size_t)-1), "kkk...kk.f.sss..");
   ck_assert_str_eq(looks_of("%time f(1)", (size_t)-1), "%%%%%%%%%%");
   ck_assert_str_eq(looks_of("f(g(1))", 1), "fbf.n.b");
+  ck_assert_str_eq(looks_of("", 0), "");
+}
+END_TEST
+
+START_TEST(test_highlight_of_what_is_no_program) { // an entry is looked at while it is typed
+  static const char *const texts[] = {"[}", "(]\n)", "}", "\"", "f\"{", "f\"{x!", "\\", "0x", "\xff\xc3", "\"\"\"\n", "if", "%", "[(", "\t \n  x"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    for (size_t cursor = 0; cursor <= strlen(texts[i]); cursor++)
+      ck_assert_uint_eq(strlen(looks_of(texts[i], cursor)), strlen(texts[i]));
 }
 END_TEST
 
@@ -159,6 +168,7 @@ int main(void) {
   tcase_add_test(cases, test_wrap_finds_every_byte);
   tcase_add_test(cases, test_layout_at_every_size);
   tcase_add_test(cases, test_highlight);
+  tcase_add_test(cases, test_highlight_of_what_is_no_program);
   suite_add_tcase(suite, cases);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_ENV);

@@ -18,15 +18,16 @@ cleanly() {
   env -u XDG_DATA_HOME -u NO_COLOR -u COLUMNS -u LINES HOME="$work/home" INPUTRC=/dev/null LC_ALL=C.UTF-8 "$@"
 }
 
-# start [COMMAND]: a window of $columns x $rows that runs it in $work (default: the program at its prompt).
+# start [COMMAND]: a window of $columns x $rows that runs it in $work (default: the program at its prompt). The shell
+# around it outlives a Ctrl-C, which the terminal sends to both.
 start() {
   pane -u new-session -d -x "${columns:-80}" -y "${rows:-24}" -s "s$((count = ${count:-0} + 1))" -c "$work" \
     "env -u XDG_DATA_HOME -u NO_COLOR -u COLUMNS -u LINES HOME='$work/home' INPUTRC=/dev/null LC_ALL=C.UTF-8 \
     sh -c '${1:-"$TAPEDECK" --line}; echo ended with \$?; exec cat'"
 }
 window() { echo "s$count"; }
-screen() { pane capture-pane -p -N -S -500 -t "$(window)"; }
-visible() { pane capture-pane -p -N -t "$(window)"; }
+screen() { pane capture-pane -p -N -S -500 -t "$(window)" 2>/dev/null; }
+visible() { pane capture-pane -p -N -t "$(window)" 2>/dev/null; }
 keys() { pane send-keys -t "$(window)" "$@"; }
 type() { # tmux takes a ; at the end for its own
   case $1 in *\;) pane send-keys -t "$(window)" -l -- "${1%?}\\;" ;; *) pane send-keys -t "$(window)" -l -- "$1" ;; esac
