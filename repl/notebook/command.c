@@ -6,9 +6,9 @@
 #include <string.h>
 #include "repl/notebook/commands.h"
 
-static const td_command_row *const topics[] = {td_commands_time, td_commands_session, td_commands_inspect, td_commands_trouble,
-                                               td_commands_debug, td_commands_plot, td_commands_pause,
-                                               td_commands_undo};
+static const td_command_row *const topics[] = {td_commands_time,    td_commands_session, td_commands_inspect,
+                                               td_commands_trouble, td_commands_debug,   td_commands_plot,
+                                               td_commands_pause,   td_commands_undo};
 
 const td_command_row *td_command_at(int index) {
   for (size_t t = 0; t < sizeof topics / sizeof *topics; t++)

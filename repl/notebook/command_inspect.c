@@ -56,7 +56,8 @@ static td_value run_whos(td_interpreter *I, const char *arguments) {
 
 // ---- %mem ----
 
-const char td_spent_text[] = "its gradient was taken, which gave up what it kept: GradientTape(persistent=True) keeps it";
+const char td_spent_text[] =
+    "its gradient was taken, which gave up what it kept: GradientTape(persistent=True) keeps it";
 
 bool td_tape_is_spent(const td_tape *tape) {
   for (int64_t n = 0; n < td_tape_length(tape); n++)
@@ -137,7 +138,8 @@ static void held_print(td_interpreter *I, const held *h, td_text *text) {
   td_text_pad(text, start + 44, ' ');
   bool output = h->saved >= record->in_count, list = td_op_takes_list(record->op);
   td_place_describe(I->context, record->place, place, sizeof place);
-  if (h->saved == CHECKPOINT) td_text_print(text, "  argument of the checkpoint around %s at %s\n", record->op->name, place);
+  if (h->saved == CHECKPOINT)
+    td_text_print(text, "  argument of the checkpoint around %s at %s\n", record->op->name, place);
   else
     td_text_print(text, "  %s of %s at %s\n",
                   output ? "result" : record->op->params[list ? 0 : h->saved].name, record->op->name, place);
@@ -235,6 +237,6 @@ const td_command_row td_commands_inspect[] = {
     {"mem", "%mem [TAPE]", run_mem,
      "Bytes that tensors and values hold now, and the most so far; of a tape what it keeps for backward, and why."},
     {"tape", "%tape TAPE [--step EXPRESSION]", run_tape,
-     "The records of a tape: op, shape, bytes held, source line. --step runs a backward pass, such as t.gradient(y, x), "
-     "record by record: n, c, p EXPR, set EXPR, q."},
+     "The records of a tape: op, shape, bytes held, source line. --step runs a backward pass, such as "
+     "t.gradient(y, x), record by record: n, c, p EXPR, set EXPR, q."},
     {NULL, NULL, NULL, NULL}};

@@ -118,7 +118,8 @@ static void tell_stop(const stop *s) { // to faces that show tapes
                                                      onward.data ? onward.data : "")};
   td_text_clear(&onward);
   const td_script *script = td_source_find(&I->sources, record->place);
-  if (script) event.name = script->name, td_source_position(script, (uint32_t)record->place, &event.line, &event.column);
+  if (script)
+    event.name = script->name, td_source_position(script, (uint32_t)record->place, &event.line, &event.column);
   I->sink->emit(I->sink->owner, &event);
 }
 

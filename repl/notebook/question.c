@@ -1,5 +1,5 @@
-// Questions while a cell runs: a second thread, the guest, made at the first one, takes a turn over the session's values
-// (turn.h). It has a context of its own, so it draws other random numbers and no tape sees what it computes.
+// Questions while a cell runs: a second thread, the guest, made at the first one, takes a turn over the session's
+// values (turn.h). It has a context of its own, so it draws other random numbers and no tape sees what it computes.
 //  1. An inquiry's answer is an event. Newer inquiries of an id replace one that waits.
 //  2. td_session_ask waits for its answer, but only for a while: what has not begun by then is given up. It goes before
 //     the inquiries.

@@ -4,7 +4,14 @@
 #define TD_NOTEBOOK_REPORT_H
 #include "repl/language/tensors.h"
 
-enum td_report_kind { TD_REPORT_VARIABLES = 1, TD_REPORT_TAPE, TD_REPORT_RECORD, TD_REPORT_TEXT, TD_REPORT_RUNS, TD_REPORT_VARIABLE }; // td_payload.kind
+enum td_report_kind { // td_payload.kind
+  TD_REPORT_VARIABLES = 1,
+  TD_REPORT_TAPE,
+  TD_REPORT_RECORD,
+  TD_REPORT_TEXT,
+  TD_REPORT_RUNS,
+  TD_REPORT_VARIABLE
+};
 
 enum { TD_HISTOGRAM_BINS = 32 };
 typedef struct td_histogram { // of the finite elements

@@ -1,5 +1,5 @@
-// See report_tape.h. Two sweeps over the records: forwards for rows, inputs and marks of values, backwards for what a pass
-// from the last targets meets. Nothing is allocated for each record.
+// See report_tape.h. Two sweeps over the records: forwards for rows, inputs and marks of values, backwards for what a
+// pass from the last targets meets. Nothing is allocated for each record.
 #include "repl/notebook/report_tape.h"
 #include <math.h>
 #include <string.h>

@@ -45,8 +45,8 @@ typedef struct td_report_tape {
   bool spent, open, complete; // complete: every value that is kept was looked at for NaN and infinities
 } td_report_tape;
 
-// A td_inquiry. argument: an expression without side effects that gives a tape (a name or a path), or "": the newest tape
-// that a name of the session holds, else the innermost open one.
+// A td_inquiry. argument: an expression without side effects that gives a tape (a name or a path), or "": the newest
+// tape that a name of the session holds, else the innermost open one.
 td_payload *td_report_tape_make(td_interpreter *, const char *argument);
 
 typedef struct td_report_record {

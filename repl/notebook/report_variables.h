@@ -32,8 +32,9 @@ typedef struct td_report_variables {
   bool complete;           // false: there was more than the time or the room allowed
 } td_report_variables;
 
-// A td_inquiry. argument: "" all, else a name or a path: what is in it. Gradients and updates are watched from the first
-// report on, so the first shows those that .grad holds only. It takes some 10 ms at most, however large the session is.
+// A td_inquiry. argument: "" all, else a name or a path: what is in it. Gradients and updates are watched from the
+// first report on, so the first shows those that .grad holds only. It takes some 10 ms at most, however large the
+// session is.
 td_payload *td_report_variables_make(td_interpreter *, const char *argument);
 
 typedef struct td_report_variable { // TD_REPORT_VARIABLE: one of them with its numbers

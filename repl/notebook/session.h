@@ -30,11 +30,11 @@ void td_session_interrupt(td_session *session);
 void td_session_forget_interrupt(td_session *session); // one that no cell has taken: it was meant for the prompt
 
 // ---- pause, step, stop ----
-// A step boundary is where a loop over progress(...) takes its next item, and where fit, evaluate and predict take their
-// next batch. A run can only be paused there: the weights, the optimizer and the datasets stand between two steps.
-//  1. Cells that run in a pause (or with at_step) leave the run as it was but for what they change themselves: tapes that
-//     are open record nothing of them, and the random numbers that they draw are drawn again by the run. Only a cell that
-//     sets the random state (seed(), a restored checkpoint) sets the run's too.
+// A step boundary is where a loop over progress(...) takes its next item, and where fit, evaluate and predict take
+// their next batch. A run can only be paused there: weights, optimizer and datasets stand between two steps.
+//  1. Cells that run in a pause (or with at_step) leave the run as it was but for what they change themselves: tapes
+//     that are open record nothing of them, and the random numbers that they draw are drawn again by the run. Only a
+//     cell that sets the random state (seed(), a restored checkpoint) sets the run's too.
 //  2. A pause that was asked for and met no boundary until the end of the cell is forgotten.
 typedef enum td_session_state {
   TD_SESSION_IDLE,    // no cell runs
@@ -48,7 +48,7 @@ td_session_state td_session_get_state(td_session *session);
 // Asks the running cell to stop at its next step boundary; then PAUSED comes. false: none runs that takes steps (it met
 // no boundary for a second, or for ten times its longest step), so only td_session_interrupt can stop it.
 bool td_session_pause(td_session *session);
-bool td_session_resume(td_session *session);   // RESUMED comes; takes back a pause that has not begun. false: neither is
+bool td_session_resume(td_session *session); // RESUMED comes; takes back a pause that has not begun. false: neither is
 // Goes on to the next boundary: RESUMED, then PAUSED come. When nothing is paused it is td_session_pause.
 bool td_session_step(td_session *session);
 // KeyboardInterrupt at this or the next boundary: RESUMED if it was paused, then ERROR and CELL_FINISHED. false as
@@ -69,8 +69,8 @@ bool td_session_next(td_session *session, td_event *event, int timeout);
 // The payload of the event that td_session_next gave last, now the caller's: payload->release(payload) ends it. NULL:
 // it has none, or it was taken.
 td_payload *td_session_take_payload(td_session *session);
-size_t
-td_session_drop_output(td_session *session); // drops OUTPUT events that wait, after an interrupt; returns their bytes
+// Drops OUTPUT events that wait, after an interrupt; returns their bytes.
+size_t td_session_drop_output(td_session *session);
 int td_session_descriptor(const td_session *session); // readable while events wait; for poll()
 
 // ---- questions ----
@@ -80,7 +80,7 @@ int td_session_descriptor(const td_session *session); // readable while events w
 
 // Asks without waiting: make runs on an evaluator's thread, and ANSWER {id; payload} comes. argument is copied. A
 // question of the same id that still waits is replaced. false: no memory or no thread.
-typedef td_payload *td_inquiry(td_interpreter *interpreter, const char *argument); // NULL: an exception is in flight, or nothing
+typedef td_payload *td_inquiry(td_interpreter *, const char *argument); // NULL: an exception is in flight, or nothing
 bool td_session_inquire(td_session *session, td_inquiry *make, const char *argument, int32_t id);
 
 // Runs function on an evaluator's thread and waits for it: completion, help, is this text complete. It must not have

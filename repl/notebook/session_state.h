@@ -1,5 +1,5 @@
-// What the files of a session share: session.c (its queues and its life), question.c (answers while a cell runs), pause.c
-// (step boundaries). Private to them and to the commands that act on the session.
+// What the files of a session share: session.c (its queues and its life), question.c (answers while a cell runs),
+// pause.c (step boundaries). Private to them and to the commands that act on the session.
 #ifndef TD_NOTEBOOK_SESSION_STATE_H
 #define TD_NOTEBOOK_SESSION_STATE_H
 #include <pthread.h>
@@ -41,7 +41,9 @@ typedef struct td_waiting { // an event, its points, pixels and texts, in one bl
 struct td_session {
   pthread_t thread;
   pthread_mutex_t lock;
-  pthread_cond_t commanded, taken, arrived; // a command for the evaluator; an event was taken; anything the face waits for
+  pthread_cond_t commanded;       // a command for the evaluator
+  pthread_cond_t taken;           // an event was taken
+  pthread_cond_t arrived;         // anything the face waits for
   td_session_command *first_command, *last_command;
   td_waiting *first_event, *last_event;
   td_waiting *current;            // the one that td_session_next gave out
@@ -66,7 +68,8 @@ struct td_session {
 
   // pause.c
   atomic_bool attention;          // something is to be done at the next boundary
-  atomic_int_least64_t boundary_at, longest_step, boundaries; // of the running cell, milliseconds; boundary_at 0: none yet
+  // Of the running cell, in milliseconds; boundary_at 0: it has met none yet.
+  atomic_int_least64_t boundary_at, longest_step, boundaries;
   bool pausing, paused, aside;    // asked for; a run stands; a cell runs there
   enum { TD_STAY, TD_GO_ON, TD_GO_STEP, TD_GO_STOP } go;
 };
@@ -86,8 +89,8 @@ void td_session_free_inquiries(td_session *session);
 // ---- pause.c ----
 td_at_boundary td_session_boundary;
 bool td_session_stands(const td_session *session); // paused, and nobody said how to go on. lock is held
-// From cells. The first: at the next boundary; false: there is no session. The others from cells that run at one; false:
-// this is none.
+// From cells. The first: at the next boundary; false: there is no session. The others from cells that run at one;
+// false: this is none.
 bool td_session_pause_here(td_interpreter *interpreter);
 bool td_session_resume_here(td_interpreter *interpreter);
 bool td_session_step_here(td_interpreter *interpreter);

@@ -1,4 +1,7 @@
-"""What tapedeck writes is read by the other side, and the other way round: exchange.py PROGRAM COUNT, in a scratch folder."""
+"""What tapedeck writes is read by the other side, and the other way round.
+
+exchange.py PROGRAM COUNT, in a scratch folder.
+"""
 
 import glob
 import os
@@ -48,7 +51,8 @@ def exchange_numpy():
         order = (a, a.copy(order="F"), a.astype(a.dtype.newbyteorder(">")))[i % 3]
         np.save(f"in{i}.npy", order)
         (np.savez, np.savez_compressed)[i % 2](f"in{i}.npz", x=order)
-        deck += f"x = load_npy('in{i}.npy')\ny = load_npz('in{i}.npz')['x']\nsave_npy('out{i}.npy', x)\nsave_npz('out{i}.npz', compressed={i % 2 == 0}, y=y)\n"
+        deck += f"x = load_npy('in{i}.npy')\ny = load_npz('in{i}.npz')['x']\nsave_npy('out{i}.npy', x)\n"
+        deck += f"save_npz('out{i}.npz', compressed={i % 2 == 0}, y=y)\n"
     check(run(deck), "the deck")
     for i, a in enumerate(ours):
         check(same(np.load(f"out{i}.npy"), a), f"npy {a.dtype} {a.shape}")
@@ -63,7 +67,8 @@ def exchange_safetensors():
     save_file(ours, "in.safetensors", metadata={"a": 'b\n"é'})
     check(
         run(
-            "save_safetensors('out.safetensors', load_safetensors('in.safetensors'), safetensors_metadata('in.safetensors'))"
+            "save_safetensors('out.safetensors', load_safetensors('in.safetensors'), "
+            "safetensors_metadata('in.safetensors'))"
         ),
         "the deck",
     )

@@ -3,8 +3,9 @@
 
     python3 tests/files/make_samples.py     needs NumPy, safetensors, ml_dtypes and TensorBoard
 
-A line of expected.txt: file, member (- in formats of one tensor), dtype, sizes (x between them; - for none), elements. Pictures
-are written by the encoder below, in every colour type, depth, interlacing and with transparency; PIL reads them to check it.
+A line of expected.txt: file, member (- in formats of one tensor), dtype, sizes (x between them; - for none), elements.
+Pictures are written by the encoder below, in every colour type, depth, interlacing and with transparency; PIL reads
+them to check it.
 """
 
 import gzip

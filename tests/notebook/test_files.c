@@ -1,6 +1,6 @@
-// The disk is full, a read fails, no descriptor is left: at the n-th file call, once and for ever, for each thing that a
-// session does with files. It ends with a message that names the path and the reason; the old file is whole; the session
-// keeps its values; the same thing works the second time and nothing is left beside the file.
+// The disk is full, a read fails, no descriptor is left: at the n-th file call, once and for ever, for each thing that
+// a session does with files. It ends with a message that names the path and the reason; the old file is whole; the
+// session keeps its values; the same thing works the second time and nothing is left beside the file.
 #include <check.h>
 #include <dirent.h>
 #include <errno.h>
@@ -66,8 +66,8 @@ static void check_code(const char *code, const char *path, int error, int64_t nt
   td_run_result result = runs_code(&session, code);
   td_file_fail(0, 0, false);
   if (result != TD_RUN_DONE)
-    ck_assert_msg(strstr(session.error, path) && strstr(session.error, strerror(error)), "%s, call %lld, %s: %s", code, (long long)nth,
-                  strerror(error), session.error);
+    ck_assert_msg(strstr(session.error, path) && strstr(session.error, strerror(error)), "%s, call %lld, %s: %s", code,
+                  (long long)nth, strerror(error), session.error);
   if (forever && nth == 1) ck_assert_msg(result == TD_RUN_FAILED, "%s: all file calls fail, but it is done", code);
   ck_assert_int_eq(runs_code(&session, "print(x, w.tolist())"), TD_RUN_DONE);
   ck_assert_str_eq(session.printed, "[1, 2] [1.0, 2.0]\n");
@@ -157,7 +157,8 @@ START_TEST(reading_a_deck) {
     td_file_fail(nth, errors[e], forever);
     int code = td_deck_read(context, "in.deck", &deck);
     td_file_fail(0, 0, false);
-    ck_assert(code == TD_OK || (strstr(context->error.message, "in.deck") && strstr(context->error.message, strerror(errors[e]))));
+    ck_assert(code == TD_OK ||
+              (strstr(context->error.message, "in.deck") && strstr(context->error.message, strerror(errors[e]))));
     if (code == TD_OK) td_deck_clear(&deck);
     td_error_clear(context);
     ck_assert_int_eq(td_deck_read(context, "in.deck", &deck), TD_OK);
@@ -208,8 +209,9 @@ END_TEST
 int main(void) {
   Suite *suite = suite_create("notebook/files");
   const struct { const char *name; const TTest *test; } cases[] = {
-      {"save", saving_cells}, {"run", running_a_deck}, {"import", importing_a_deck}, {"idx", loading_a_tensor}, {"pictures", pictures_in_files},
-      {"deck", reading_a_deck}, {"history", keeping_the_history}, {"interrupted", interrupted_reads_go_on}};
+      {"save", saving_cells}, {"run", running_a_deck}, {"import", importing_a_deck}, {"idx", loading_a_tensor},
+      {"pictures", pictures_in_files}, {"deck", reading_a_deck}, {"history", keeping_the_history},
+      {"interrupted", interrupted_reads_go_on}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     TCase *test = tcase_create(cases[i].name);
     tcase_add_checked_fixture(test, start, finish);

@@ -77,8 +77,9 @@ static const td_variable_row *variable(const char *argument, const char *path) {
 // ---- variables ----
 
 START_TEST(names_and_what_they_hold) {
-  run("n = 3\ns = 'a' * 1000\nt = tensor([3., 0., 4.])\nw = Variable([1., nan, 2.], name='w')\nl = [1, 'b']\n_hidden = 1\n"
-      "i = tensor([[1, 2], [3, 4]])\nclass A:\n  def __repr__(self): return 1 / 0\na = A()\na.inner = [w]");
+  run("n = 3\ns = 'a' * 1000\nt = tensor([3., 0., 4.])\nw = Variable([1., nan, 2.], name='w')\nl = [1, 'b']\n"
+      "_hidden = 1\ni = tensor([[1, 2], [3, 4]])\n"
+      "class A:\n  def __repr__(self): return 1 / 0\na = A()\na.inner = [w]");
   const td_report_variables *r = (td_report_variables *)report(td_report_variables_make, "");
   ck_assert(r->complete);
   ck_assert_int_eq(r->payload.kind, TD_REPORT_VARIABLES);
@@ -113,8 +114,8 @@ START_TEST(names_and_what_they_hold) {
 END_TEST
 
 START_TEST(variables_inside_models_and_optimizers) {
-  run("m = Sequential([Dense(4, 'relu', name='first'), Dense(1, name='last')])\nopt = Adam(0.01)\nm.compile(opt, 'mse')\n"
-      "x, y = randn(32, 3), randn(32, 1)\nm(x).shape");
+  run("m = Sequential([Dense(4, 'relu', name='first'), Dense(1, name='last')])\nopt = Adam(0.01)\n"
+      "m.compile(opt, 'mse')\nx, y = randn(32, 3), randn(32, 1)\nm(x).shape");
   const td_variable_row *row = variable("m", "m/first/kernel");
   ck_assert_str_eq(row->shape, "[3, 4]");
   ck_assert(row->trainable && row->norm > 0 && isnan(row->update_ratio));
@@ -190,7 +191,9 @@ END_TEST
 
 // ---- tapes ----
 
-static const td_report_tape *tape(const char *argument) { return (td_report_tape *)report(td_report_tape_make, argument); }
+static const td_report_tape *tape(const char *argument) {
+  return (td_report_tape *)report(td_report_tape_make, argument);
+}
 
 START_TEST(a_tape_as_rows) {
   run("w = Variable([1., 2.], name='w')\nx = tensor([0., 3.])\nwith GradientTape(persistent=True) as t:\n  y = w * x\n"
@@ -224,7 +227,8 @@ START_TEST(a_tape_as_rows) {
 END_TEST
 
 START_TEST(the_first_nan_of_a_tape) {
-  run("w = Variable([1., 0.])\nwith GradientTape(persistent=True) as t:\n  a = w * 2.\n  b = log(a)\n  c = b * b\n  d = (c * w).sum()");
+  run("w = Variable([1., 0.])\nwith GradientTape(persistent=True) as t:\n  a = w * 2.\n  b = log(a)\n  c = b * b\n"
+      "  d = (c * w).sum()");
   const td_report_tape *r = tape("");
   ck_assert_str_eq(r->title, "t");
   ck_assert(!(r->rows[0].flags & (TD_TAPE_ROW_NAN | TD_TAPE_ROW_INFINITE)));
@@ -234,7 +238,8 @@ START_TEST(the_first_nan_of_a_tape) {
 END_TEST
 
 START_TEST(one_record) {
-  run("w = Variable([1., 2., 4.], name='w')\nwith GradientTape(persistent=True) as t:\n  y = exp(w)\n  z = y.sum(axis=0, keepdims=True)");
+  run("w = Variable([1., 2., 4.], name='w')\nwith GradientTape(persistent=True) as t:\n  y = exp(w)\n"
+      "  z = y.sum(axis=0, keepdims=True)");
   const td_report_record *r = (td_report_record *)report(td_report_record_make, "1 t");
   ck_assert_str_eq(r->op, "sum");
   ck_assert_ptr_nonnull(strstr(r->arguments, "axis=(0,)"));
@@ -276,7 +281,8 @@ START_TEST(gradients_on_the_tape) {
 END_TEST
 
 START_TEST(long_tapes_are_fast) {
-  run("w = Variable(1.)\nwith GradientTape(persistent=True) as t:\n  y = w * 1.\n  for i in range(5000): y = y * w + 0.001");
+  run("w = Variable(1.)\nwith GradientTape(persistent=True) as t:\n  y = w * 1.\n"
+      "  for i in range(5000): y = y * w + 0.001");
   tape("t");
   tape("t");
   ck_assert_msg(took < 0.05 * slowness(), "10,000 records took %g s", took);
@@ -289,7 +295,8 @@ START_TEST(long_tapes_are_fast) {
 END_TEST
 
 START_TEST(the_tape_of_a_training_step) {
-  run("m = Sequential([Dense(4, 'tanh'), Dense(1)])\nm.compile('sgd', 'mse')\nx, y = randn(64, 3), randn(64, 1)\nm(x).shape");
+  run("m = Sequential([Dense(4, 'tanh'), Dense(1)])\nm.compile('sgd', 'mse')\n"
+      "x, y = randn(64, 3), randn(64, 1)\nm(x).shape");
   td_event event;
   ck_assert(td_session_inquire(session, td_report_tape_make, "", 1)); // somebody looks from now on
   await(TD_EVENT_ANSWER, &event);

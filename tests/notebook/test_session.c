@@ -1,5 +1,5 @@
-// A session that stays alive while a cell runs: questions, pauses at step boundaries, cells beside a run, the queue. Times
-// are bounds on a loaded machine.
+// A session that stays alive while a cell runs: questions, pauses at step boundaries, cells beside a run, the queue.
+// Times are bounds on a loaded machine.
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,7 +241,8 @@ END_TEST
 
 // ---- pause ----
 
-static const char slow_loop[] = "import time\nn = 0\nfor i in progress(range(100000), 'slow'):\n  n += 1\n  time.sleep(0.01)";
+static const char slow_loop[] =
+    "import time\nn = 0\nfor i in progress(range(100000), 'slow'):\n  n += 1\n  time.sleep(0.01)";
 
 static int64_t begin_loop(void) { // steps done
   run(slow_loop, 1);
@@ -457,9 +458,11 @@ static const char sums[] = "str([w.numpy().tolist() for w in m.variables]) + str
 
 static const char *const looks[] = {
     "randn(5).sum().item() < 1000", "m.predict(x[:3]).shape", "m(x[:4]).shape",
-    "with GradientTape() as t: l = (m(x[:8]) ** 2).mean()\nlen([g for g in t.gradient(l, m.trainable_variables) if g is not None])",
+    "with GradientTape() as t: l = (m(x[:8]) ** 2).mean()\n"
+    "len([g for g in t.gradient(l, m.trainable_variables) if g is not None])",
     "1 / 0", "shuffled = list(Dataset(x, y).shuffle(256).batch(64))\nlen(shuffled)", "get_random_state()[0]",
-    "[w.name for w in m.variables][0]", "%whos", "m.evaluate(x, y, verbose=0)", "%step", "for i in progress(range(3)): rand(2)"};
+    "[w.name for w in m.variables][0]", "%whos", "m.evaluate(x, y, verbose=0)", "%step",
+    "for i in progress(range(3)): rand(2)"};
 
 START_TEST(a_run_that_was_looked_at_is_the_same) {
   char *expected;
@@ -510,7 +513,8 @@ END_TEST
 START_TEST(tapes_do_not_see_a_pause) {
   const char text[] = "seed(1)\nw = Variable(randn(3))\n"
                       "with GradientTape(persistent=True) as t:\n  l = 0.\n"
-                      "  for i in progress(range(4)):\n    if i == 2:\n      %pause\n    l = l + (w * w).sum() * rand(1).sum()\n"
+                      "  for i in progress(range(4)):\n    if i == 2:\n      %pause\n"
+                      "    l = l + (w * w).sum() * rand(1).sum()\n"
                       "g = t.gradient(l, w).tolist()";
   char records[64];
   run(text, 1);
@@ -556,10 +560,10 @@ END_TEST
 
 // ---- anything in any order ----
 
-static const char *const cells[] = {"1", "x = 1", "1 / 0", "for i in progress(range(30)): pass", "print('a' * 100)",
-                                    "import time\ntime.sleep(0.002)", "%pause", "%resume", "%step", "%stop",
-                                    "import time\nfor i in progress(range(20)): time.sleep(0.0005)", "rand(200, 200).sum().item()",
-                                    "for i in progress(range(3)):\n  %pause"};
+static const char *const cells[] = {
+    "1", "x = 1", "1 / 0", "for i in progress(range(30)): pass", "print('a' * 100)", "import time\ntime.sleep(0.002)",
+    "%pause", "%resume", "%step", "%stop", "import time\nfor i in progress(range(20)): time.sleep(0.0005)",
+    "rand(200, 200).sum().item()", "for i in progress(range(3)):\n  %pause"};
 
 static int pending(int *open, const td_event *event) {
   if (event->kind == TD_EVENT_CELL_FINISHED || event->kind == TD_EVENT_CELL_DROPPED) --*open;

@@ -1,8 +1,8 @@
 """Writes tests/language/decks/library/constraints_agree.deck: trainings under Keras's constraints, in Keras's numbers.
 
 python3 tests/reference/constraints_of_keras.py >tests/language/decks/library/constraints_agree.deck
-needs PyTorch, and Keras with its PyTorch backend, which takes products, maxima and means in float32 even of float64: 1e-6
-is what can be asked.
+needs PyTorch, and Keras with its PyTorch backend, which takes products, maxima and means in float32 even of float64:
+1e-6 is what can be asked.
 """
 
 import os
@@ -24,7 +24,8 @@ def numbers(shape, seed):
         n *= size
     return (sin(arange(n).astype(float64) * 1.7 + seed) * 1.5).reshape(shape)
 
-# Keras's layouts: [sizes..., channels, filters], depthwise [sizes..., channels, multiplier], recurrent [features, units]
+# Keras's layouts: [sizes..., channels, filters], depthwise [sizes..., channels, multiplier],
+# recurrent [features, units]
 def from_keras(kind, v, value):
     if kind == "dense" or v.ndim == 1:
         return value

@@ -1,7 +1,8 @@
-"""Makes layers_agree.safetensors: what PyTorch's layers compute in float64, and where 20 steps of gradient descent lead them.
+"""Makes layers_agree.safetensors: what PyTorch's layers compute in float64, and where 20 steps of descent lead them.
 
-For each case: its input "x" (several: "x", "x1"), the Variables by tapedeck's paths before ("w/PATH") and after ("after/PATH")
-20 steps of w -= 0.05 * gradient of mean(y**2), the first output "y" and the last "y20". tests/language/decks/library/layers_agree.deck compares.
+For each case: its input "x" (several: "x", "x1"), the Variables by tapedeck's paths before ("w/PATH") and after
+("after/PATH") 20 steps of w -= 0.05 * gradient of mean(y**2), the first output "y" and the last "y20".
+tests/language/decks/library/layers_agree.deck compares.
 Run: python3 library_layers.py layers_agree.safetensors (PyTorch, safetensors).
 """
 import sys

@@ -22,7 +22,7 @@ def labels(target):
 
 
 def labelled_losses(logs, target, weight, reduction, ignore_index, smoothing):
-    """cross_entropy and nll_loss once more: PyTorch has no gradient in weight, nor 0 for labels that are all ignored."""
+    """cross_entropy and nll_loss once more: PyTorch has no gradient in weight, nor 0 where all labels are ignored."""
     axis = 1 if logs.ndim > 1 else 0
     count = logs.shape[axis]
     shape = [count if i == axis else 1 for i in range(logs.ndim)]

@@ -15,7 +15,8 @@ import torch  # noqa: E402
 torch.set_num_threads(1)
 L = keras.layers
 
-HEAD = """# Losses and metrics of models whose output has a mask, against Keras's; made by tests/reference/masks_of_keras.py.
+HEAD = """# Losses and metrics of models whose output has a mask, against Keras's.
+# Made by tests/reference/masks_of_keras.py.
 def numbers(shape, seed):
     n = 1
     for size in shape:
@@ -31,7 +32,8 @@ weights = tensor([1., 0.5, 2., 0.25])
 def begin(model, x):
     model(x)
     for i, v in enumerate(model.weights):
-        value = numbers(v.shape[::-1], i + 1).T if v.ndim == 3 or "cell/" in v.name and v.ndim == 2 else numbers(v.shape, i + 1)
+        turned = v.ndim == 3 or "cell/" in v.name and v.ndim == 2
+        value = numbers(v.shape[::-1], i + 1).T if turned else numbers(v.shape, i + 1)
         v.assign(abs(value) if "variance" in v.name else value)
 
 def check(name, found, expected):
@@ -43,7 +45,8 @@ def try_model(name, make, x, y, compiled, weight, first, second, third, predicti
     model = make()
     begin(model, x)
     model.compile(**compiled())
-    check(name + " evaluate", model.evaluate(x, y, batch_size=2, sample_weight=weight, verbose=0, return_dict=True), first)
+    found = model.evaluate(x, y, batch_size=2, sample_weight=weight, verbose=0, return_dict=True)
+    check(name + " evaluate", found, first)
     h = model.fit(x, y, batch_size=2, epochs=3, shuffle=False, sample_weight=weight, verbose=0)
     check(name + " fit", {key: value[-1] for key, value in h.history.items()}, second)
     check(name + " batch", model.train_on_batch(x, y, sample_weight=weight, return_dict=True), third)

@@ -1,8 +1,8 @@
 """Writes tests/language/decks/library/metrics_agree.deck: Keras's metrics after 20 batches, with and without weights.
 
 python3 tests/reference/metrics.py >tests/language/decks/library/metrics_agree.deck
-needs PyTorch, and Keras with its PyTorch backend. Keras computes in float32; its formulae stand here once more in float64,
-where 1e-10 is asked, and must be near Keras's values.
+needs PyTorch, and Keras with its PyTorch backend. Keras computes in float32; its formulae stand here once more in
+float64, where 1e-10 is asked, and must be near Keras's values.
 """
 
 import os

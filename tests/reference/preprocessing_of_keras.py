@@ -1,5 +1,5 @@
-"""Writes tests/language/decks/library/preprocessing_agree.deck: Keras's layers over images and numbers, with factors that
-leave nothing to chance.
+"""Writes tests/language/decks/library/preprocessing_agree.deck: Keras's layers over images and numbers, with factors
+that leave nothing to chance.
 
 python3 tests/reference/preprocessing_of_keras.py >tests/language/decks/library/preprocessing_agree.deck
 needs PyTorch, and Keras with its PyTorch backend. Keras computes in float32, so 1e-5 is what can be asked.
@@ -26,7 +26,8 @@ def images(*shape):
 
 def check(name, made, expected, tolerance=1e-5):
     expected = tensor(expected)
-    if made.size != expected.size or not (abs(made.reshape(-1) - expected) < tolerance * maximum(abs(expected), 10.)).all():
+    allowed = tolerance * maximum(abs(expected), 10.)
+    if made.size != expected.size or not (abs(made.reshape(-1) - expected) < allowed).all():
         print(name, made.shape, made.reshape(-1).tolist(), "Keras:", expected.tolist())
 """
 

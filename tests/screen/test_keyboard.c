@@ -1,4 +1,5 @@
-// Keys from bytes: every kind of sequence, cut anywhere; pastes; answers that come late; noise. And the table of requests.
+// Keys from bytes: every kind of sequence, cut anywhere; pastes; answers that come late; noise. And the table of
+// requests.
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,8 @@ START_TEST(test_sequences) {
   check("\033OP\033[11~\033[[A\033[15~\033[24~", "[F1][F1][F1][F5][F12]");
   check("\033[1;5C\033[1;2A\033[15;2~\033[Z", "[Ctrl-Right][Shift-Up][Shift-F5][Shift-Tab]");
   check("\033x\033\r\033[13;2u\033[13;5u\033[27;5;13~", "[Alt-x][Alt-Enter][Shift-Enter][Ctrl-Enter][Ctrl-Enter]");
-  check("\033[<0;10;5M\033[<0;10;5m\033[<64;1;1M\033[<65;1;1M", "[click 4,9][release 4,9][wheel-up 0,0][wheel-down 0,0]");
+  check("\033[<0;10;5M\033[<0;10;5m\033[<64;1;1M\033[<65;1;1M",
+        "[click 4,9][release 4,9][wheel-up 0,0][wheel-down 0,0]");
   check("\033[M !!", "[click 0,0]");
 }
 END_TEST
@@ -143,7 +145,8 @@ END_TEST
 START_TEST(test_every_request_has_keys) {
   for (int i = 1; i < TD_REQUEST_COUNT; i++) {
     td_text text = {0};
-    ck_assert_msg(td_request_keys((enum td_request)i, 0, &text) && text.length, "%s has no key", td_request_rows[i].name);
+    ck_assert_msg(td_request_keys((enum td_request)i, 0, &text) && text.length, "%s has no key",
+                  td_request_rows[i].name);
     ck_assert_msg(*td_request_rows[i].help, "%s has no help", td_request_rows[i].name);
     td_text_clear(&text);
   }

@@ -49,8 +49,9 @@ static double now(void *owner) { return (void)owner, 0; }
 
 static void open_pane(const td_pane_type *wanted) {
   theme = (td_theme){.glyphs = TD_GLYPHS_ASCII};
-  host = (td_pane_host){.theme = &theme, .inquire = inquire, .take_payload = take_payload, .run = run_line, .jump = jump,
-                        .say = say, .reply = reply, .ask = ask, .place = place, .show = show, .emit = emit, .now = now};
+  host = (td_pane_host){.theme = &theme, .inquire = inquire, .take_payload = take_payload, .run = run_line,
+                        .jump = jump, .say = say, .reply = reply, .ask = ask, .place = place, .show = show,
+                        .emit = emit, .now = now};
   type = wanted;
   state = td_memory_new_zero(type->state_size);
   *said = *ran = *jumped = 0;

@@ -100,7 +100,8 @@ START_TEST(test_wrap_finds_every_byte) { // there and back, for every byte that 
 END_TEST
 
 static bool inside(td_rect a, int rows, int columns) {
-  return a.rows >= 0 && a.columns >= 0 && a.row >= 0 && a.column >= 0 && a.row + a.rows <= rows && a.column + a.columns <= columns;
+  return a.rows >= 0 && a.columns >= 0 && a.row >= 0 && a.column >= 0 && a.row + a.rows <= rows &&
+         a.column + a.columns <= columns;
 }
 
 static bool meet(td_rect a, td_rect b) {
@@ -112,7 +113,8 @@ START_TEST(test_layout_at_every_size) {
   for (int rows = 1; rows <= 60; rows++)
     for (int columns = 1; columns <= 200; columns++)
       for (int kind = 0; kind < 24; kind++) {
-        td_layout_wish wish = {rows, columns, kind & 1, (kind & 2) != 0, 20 + 20 * (kind / 8), kind & 4 ? 3 : 0, 1 + kind};
+        td_layout_wish wish = {rows, columns, kind & 1, (kind & 2) != 0, 20 + 20 * (kind / 8),
+                               kind & 4 ? 3 : 0, 1 + kind};
         td_layout l = td_layout_make(&wish);
         const td_rect areas[] = {l.title, l.cells, l.divider, l.pane, l.bars, l.input, l.status};
         if (l.too_small) continue;
@@ -128,8 +130,9 @@ START_TEST(test_layout_at_every_size) {
 END_TEST
 
 static char *looks_of(const char *text, size_t cursor) { // a letter a byte
-  static const char letters[] = {[TD_LOOK_TEXT] = '.', [TD_LOOK_KEYWORD] = 'k', [TD_LOOK_STRING] = 's',
-    [TD_LOOK_COMMENT] = 'c', [TD_LOOK_LITERAL] = 'n', [TD_LOOK_BUILTIN] = 'f', [TD_LOOK_COMMAND] = '%', [TD_LOOK_BRACKET] = 'b'};
+  static const char letters[] = {
+      [TD_LOOK_TEXT] = '.',    [TD_LOOK_KEYWORD] = 'k', [TD_LOOK_STRING] = 's',  [TD_LOOK_COMMENT] = 'c',
+      [TD_LOOK_LITERAL] = 'n', [TD_LOOK_BUILTIN] = 'f', [TD_LOOK_COMMAND] = '%', [TD_LOOK_BRACKET] = 'b'};
   static char line[200];
   uint8_t looks[200];
   td_highlight(text, strlen(text), cursor, looks);
