@@ -133,7 +133,7 @@ int td_notebook_stale(td_notebook *n, td_interpreter *I) {
   bool *stale = td_memory_new_zero((size_t)n->count + 1);
   int changed = -1;
   if (stale && read_names(n, I) && list_uses(n, &g) && link_cells(&g)) {
-    qsort(g.edges, (size_t)g.edge_count, sizeof *g.edges, by_user);
+    if (g.edge_count) qsort(g.edges, (size_t)g.edge_count, sizeof *g.edges, by_user);
     spread(n, &g, stale);
     changed = set_marks(n, stale);
   }

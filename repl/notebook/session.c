@@ -492,6 +492,11 @@ td_session *td_session_new(void) {
   return NULL;
 }
 
+static bool is_past(const struct timespec *end) {
+  struct timespec now = td_session_deadline(0);
+  return now.tv_sec > end->tv_sec || (now.tv_sec == end->tv_sec && now.tv_nsec >= end->tv_nsec);
+}
+
 bool td_session_stop(td_session *s, int timeout) {
   struct timespec end = td_session_deadline(timeout);
   bool late = false;
@@ -503,9 +508,8 @@ bool td_session_stop(td_session *s, int timeout) {
     td_session_interrupt(s);
     struct timespec until = td_session_deadline(TD_LOOK_MILLISECONDS);
     pthread_cond_timedwait(&s->arrived, &s->lock, &until);
-    struct timespec now = td_session_deadline(0);
     bool runs = s->interpreter != NULL; // else what it held is being freed, and that comes to an end by itself
-    late = runs && timeout >= 0 && (now.tv_sec > end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec));
+    late = runs && timeout >= 0 && is_past(&end);
   }
   pthread_mutex_unlock(&s->lock);
   return !late;
