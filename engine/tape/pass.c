@@ -336,7 +336,8 @@ static void measure(td_record *record, const td_rule *rule) {
   td_probe sample;
   if (!cotangent || cotangent->flags & TD_TENSOR_BATCHED) return;
   td_probe_take(cotangent, LOOKED_AT, &sample);
-  record->cotangent_norm = sample.nans || sample.infinities ? (float)INFINITY : (float)td_probe_norm(cotangent, &sample);
+  bool finite = !sample.nans && !sample.infinities;
+  record->cotangent_norm = finite ? (float)td_probe_norm(cotangent, &sample) : (float)INFINITY;
 }
 
 static int run_rule(td_pass *pass, td_rule *rule, const td_node *node) {

@@ -18,7 +18,8 @@
   X(IMAGE, "text: one-line description; detail: ASCII picture, or NULL; pixels, width, height: the picture")           \
   X(TAPE, "text: tape's name; done: records; total: bytes held")                                                       \
   X(STEP, "cell; a backward pass stopped at a record and asks (INPUT) how to go on: text: op; detail: place; done: "   \
-      "record's index; total: records; name, line, column: as WARNING's; payload: a td_report_record, or NULL")                                              \
+      "record's index; total: records; name, line, column: as WARNING's; payload: a td_report_record, or "         \
+      "NULL")                                                                                                          \
   X(WARNING, "cell; text; detail: place; name, line, column: the same, as script and position; name NULL: unknown")    \
   X(LOG, "cell; level: one of td_log_level; text; name: the logger's, empty: the root's")                              \
   X(ERROR, "cell; text: the whole diagnostic; detail: its first line; name, line, column: where; name NULL: unknown")  \

@@ -9,7 +9,8 @@
 #include "repl/language/watch.h"
 #include "repl/notebook/lookup.h"
 
-enum { ROWS_MOST = 20000, DEPTH_MOST = 12, ITEMS_MOST = 10000, SAMPLE = 4096, VALUE_BYTES = 60, PATH_BYTES = 256, GONE = -1 };
+enum { ROWS_MOST = 20000, DEPTH_MOST = 12, ITEMS_MOST = 10000, SAMPLE = 4096, VALUE_BYTES = 60, PATH_BYTES = 256 };
+enum { GONE = -1 };
 static const double BUDGET = 0.01; // seconds
 
 typedef struct met { // an object that was met

@@ -138,7 +138,8 @@ START_TEST(variables_inside_models_and_optimizers) {
 END_TEST
 
 START_TEST(one_path_for_each_variable) {
-  run("class Net(Layer):\n  def __init__(self):\n    super().__init__()\n    self.block = Sequential([Dense(2, name='d')])\n"
+  run("class Net(Layer):\n  def __init__(self):\n    super().__init__()\n"
+      "    self.block = Sequential([Dense(2, name='d')])\n"
       "  def call(self, x): return self.block(x)\nnet = Net()\nnet(randn(3, 4)).shape\nopt = Adam(net.parameters())\n"
       "inner = net.block\nk = inner.variables[1]");
   const td_report_variables *r = (td_report_variables *)report(td_report_variables_make, "");

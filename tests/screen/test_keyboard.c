@@ -79,7 +79,8 @@ END_TEST
 
 START_TEST(test_answers_in_pieces_that_come_late) {
   static const char *const rows[][3] = {
-      {"\033[?62;4", ";6cx", "[reply][x]"}, {"\033[1;", "5Cx", "[Ctrl-Right][x]"}, {"\033]11;rgb:1e", "1e\033\\x", "[reply][x]"},
+      {"\033[?62;4", ";6cx", "[reply][x]"}, {"\033[1;", "5Cx", "[Ctrl-Right][x]"},
+      {"\033]11;rgb:1e", "1e\033\\x", "[reply][x]"},
       {"\033]0;its end was lost", "\rx", "[reply][Enter][x]"}, {"\033]0;lost too", "\033[A", "[reply][Up]"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     char *got = keys_of(rows[i][0], strlen(rows[i][0]), 64);

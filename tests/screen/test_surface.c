@@ -151,7 +151,8 @@ START_TEST(test_highlight) {
 END_TEST
 
 START_TEST(test_highlight_of_what_is_no_program) { // an entry is looked at while it is typed
-  static const char *const texts[] = {"[}", "(]\n)", "}", "\"", "f\"{", "f\"{x!", "\\", "0x", "\xff\xc3", "\"\"\"\n", "if", "%", "[(", "\t \n  x"};
+  static const char *const texts[] = {"[}", "(]\n)", "}", "\"", "f\"{", "f\"{x!", "\\", "0x", "\xff\xc3", "\"\"\"\n",
+                                      "if", "%", "[(", "\t \n  x"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     for (size_t cursor = 0; cursor <= strlen(texts[i]); cursor++)
       ck_assert_uint_eq(strlen(looks_of(texts[i], cursor)), strlen(texts[i]));
