@@ -124,9 +124,9 @@ static bool has_gradients(const td_report_tape *r) {
 
 // ---- what comes in ----
 
+// Also while an answer is awaited: it may have been made before what happened now. One that waits is replaced.
 static void ask(state *s) {
-  if (!s->waiting)
-    s->waiting = s->host->inquire(s->host->owner, td_report_tape_make, s->tape ? s->tape : "", s->id);
+  if (s->host->inquire(s->host->owner, td_report_tape_make, s->tape ? s->tape : "", s->id)) s->waiting = true;
 }
 
 static void ask_record(state *s) {
