@@ -13,7 +13,7 @@
   X(OUTPUT, "cell; text: what print wrote; stream: 1 stdout, 2 stderr")                                                \
   X(VALUE, "cell; text: the value's printed form")                                                                     \
   X(PROGRESS, "cell; id of the bar; level of nesting; text: label; detail: postfix; done, total (-1 unknown), "        \
-      "seconds; final: bar is closed")                                                                                 \
+      "seconds; samples: that went through, 0 unknown; final: bar is closed")                                                                                 \
   X(METRIC, "cell; text: curve's name; points: some of its points, done: how many, in order") \
   X(IMAGE, "text: one-line description; detail: ASCII picture, or NULL; pixels, width, height: the picture")           \
   X(TAPE, "text: tape's name; done: records; total: bytes held")                                                       \
@@ -54,7 +54,7 @@ typedef struct td_event {   // texts are borrowed for the time of the call; a qu
   uint64_t id;
   const char *text, *detail, *name;
   size_t length;            // of text
-  int64_t done, total;
+  int64_t done, total, samples;
   double seconds;
   const struct td_curve_point *points;
   const uint8_t *pixels;    // width * height * 3 bytes, RGB, the top row first

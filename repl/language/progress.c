@@ -14,6 +14,7 @@ typedef struct progress {
   uint64_t id;
   int level; // nesting depth among open bars
   int64_t done, total, seen; // total -1: unknown; seen: samples handed out
+  bool sampled;              // some items had more than one
   int64_t check_at, stride; // next count at which the clock is read, and how far apart these are
   double started, emitted; // seconds
   bool open, handed; // handed: an item is out and not counted yet
@@ -52,6 +53,7 @@ static void emit(progress *p, double at, bool final) {
                     .done = p->done,
                     .total = p->total,
                     .seconds = at - p->started,
+                    .samples = p->sampled ? p->seen : 0,
                     .final = final};
   I->sink->emit(I->sink->owner, &event);
 }
@@ -77,6 +79,7 @@ static void advance(progress *p, int64_t steps) {
 
 static void start(progress *p) {
   p->done = p->seen = 0;
+  p->sampled = false;
   p->check_at = p->stride = 1;
   p->started = running(p->interpreter);
   p->open = true;
@@ -96,6 +99,12 @@ static int64_t samples_of(td_value item) {
   return t && t->rank ? t->shape[0] : 1;
 }
 
+static void count_samples(progress *p, td_value item) {
+  int64_t samples = samples_of(item);
+  p->seen += samples;
+  p->sampled = p->sampled || samples > 1;
+}
+
 static td_value progress_next(td_interpreter *I, td_value v) {
   progress *p = (progress *)v.o;
   if (td_is_nil(p->iterator)) return TD_NIL;
@@ -110,7 +119,7 @@ static td_value progress_next(td_interpreter *I, td_value v) {
     return TD_NIL;
   }
   p->handed = true;
-  p->seen += samples_of(item);
+  count_samples(p, item);
   return item;
 }
 
@@ -151,7 +160,8 @@ static td_value progress_update(td_interpreter *I, td_value self, td_value *argu
   int64_t steps = td_to_int(I, arguments[0], &ok);
   if (!ok) return TD_NIL;
   if (!p->open) start(p);
-  p->seen += steps;
+  if (td_is_none(arguments[1])) p->seen += steps;
+  else count_samples(p, arguments[1]);
   advance(p, steps);
   return TD_NONE;
 }
@@ -211,7 +221,8 @@ static void progress_clear(td_object *object) {
 
 static const td_method progress_methods[] = {
     {"set_postfix", "(**values)", progress_set_postfix, "Shows name=value pairs behind the bar."},
-    {"update", "(steps=1)", progress_update, "Moves a bar that is driven by hand."},
+    {"update", "(steps=1, batch=None)", progress_update,
+     "Moves a bar that is driven by hand; the samples of a batch make it tell samples a second too."},
     {"close", "()", progress_close, "Closes the bar."},
     {"__enter__", "()", progress_enter, "Opens a bar that is driven by hand."},
     {"__exit__", "(*exception)", progress_exit, "Closes the bar."},

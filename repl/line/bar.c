@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "repl/line/render.h"
 
-enum { BAR_MOST = 30, BAR_LEAST = 6 };
+enum { BAR_MOST = 30, BAR_LEAST = 6, BAR_FAIR = 12 };
 
 static struct winsize window_size(void) {
   struct winsize size;
@@ -90,21 +90,31 @@ static int add_fitting(td_text *text, const td_text *line, int columns) {
   return used;
 }
 
+static void samples_print(td_text *text, const td_bar *bar) {
+  double rate = bar->samples > 0 && bar->seconds > 0 ? (double)bar->samples / bar->seconds : 0;
+  if (rate > 0) td_text_print(text, rate < 1e5 ? "  %.0f samples/s" : "  %.3g samples/s", rate);
+}
+
 int td_bar_line(const td_bar *bar, int columns, bool unicode, td_text *text) {
-  td_text line = {0}, state = {0};
+  td_text line = {0}, state = {0}, samples = {0};
   state_print(&state, bar);
   int label = columns_of(bar->label), postfix = columns_of(bar->postfix);
   int width =
       columns - (label ? label + 2 : 0) - (int)state.length - (postfix ? postfix + 2 : 0) - (int)strlen("100% [] ");
+  samples_print(&samples, bar);
+  bool tells_samples = samples.length && width - (int)samples.length >= BAR_FAIR; // else other things are worth more
+  if (tells_samples) width -= (int)samples.length;
   td_source_print(&line, bar->label, strlen(bar->label));
   if (label) td_text_add(&line, "  ");
   if (bar->total >= 0 && width >= BAR_LEAST) gauge_print(&line, bar, width < BAR_MOST ? width : BAR_MOST, unicode);
   if (state.data) td_text_add(&line, state.data);
   if (postfix) td_text_add(&line, "  ");
   td_source_print(&line, bar->postfix, strlen(bar->postfix));
+  if (tells_samples) td_text_add(&line, samples.data);
   int used = add_fitting(text, &line, columns);
   td_text_clear(&line);
   td_text_clear(&state);
+  td_text_clear(&samples);
   return used;
 }
 
@@ -245,6 +255,7 @@ void td_bars_event(td_render *r, const td_event *event) {
   bar->done = event->done;
   bar->total = event->total;
   bar->seconds = event->seconds;
+  bar->samples = event->samples;
   bar->level = event->level;
   copy_cut(bar->label, sizeof bar->label, event->text);
   copy_cut(bar->postfix, sizeof bar->postfix, event->detail);

@@ -11,6 +11,7 @@ enum { TD_BARS_MAX = 8 };
 typedef struct td_bar { // the last state of an open progress bar
   uint64_t id;
   int64_t done, total;     // total -1: unknown
+  int64_t samples;         // 0: unknown
   double seconds;
   int level, dots;         // dots: how many of style "dots" are written
   int64_t tenths;          // at its last plain line

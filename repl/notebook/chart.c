@@ -171,6 +171,10 @@ static void draw_smooth(chart *c, int curve) {
 }
 
 // Marks on a curve's line, so that it is told from others without colour: at points, some columns apart.
+static uint8_t colour_of(const chart *c, int curve) {
+  return (uint8_t)(TD_CELL_CURVE + (c->options->colours ? c->options->colours[curve] : curve));
+}
+
 static void draw_marks(chart *c, int curve) {
   const td_series *s = &c->series[curve];
   int next = 0;
@@ -182,7 +186,7 @@ static void draw_marks(chart *c, int curve) {
     if (y < 0 || y >= c->view.rows * DOWN) continue;
     layers *cell = layers_at(c, column, (int)y / DOWN);
     cell->mark = marks[curve];
-    cell->mark_colour = (uint8_t)(TD_CELL_CURVE + curve);
+    cell->mark_colour = colour_of(c, curve);
     next = column + MARK_DISTANCE;
   }
 }
@@ -250,7 +254,7 @@ static uint32_t mark_glyph(const chart *c, char mark) {
 static void show_layers(chart *c, int column, int row) {
   const layers *l = layers_at(c, column, row);
   int x = c->view.left + column, y = c->view.top + row;
-  uint8_t colour = (uint8_t)(TD_CELL_CURVE + l->owner);
+  uint8_t colour = colour_of(c, l->owner);
   enum td_chart_glyphs glyphs = c->options->glyphs;
   if (l->mark) td_chart_cells_put(c->cells, x, y, mark_glyph(c, l->mark), l->mark_colour, TD_CELL_BOLD);
   else if (l->dots) td_chart_cells_put(c->cells, x, y, td_chart_glyph(glyphs, l->dots, marks[l->owner]), colour, 0);

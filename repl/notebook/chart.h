@@ -10,6 +10,7 @@ enum { TD_CHART_CURVES = 6 }; // drawn together: as many as there are marks
 
 typedef struct td_chart_options {
   enum td_chart_glyphs glyphs;
+  const uint8_t *colours;  // of each curve, from 0; NULL: one after the other. Marks tell those of one colour apart
   bool logarithmic;        // values on a logarithmic axis; those not above 0 count as -infinity
   bool mean;               // of the points that share a column their mean, not their span
   bool guides;             // faint lines at the ticks

@@ -27,19 +27,29 @@ static void add_extremes(td_text *text, const td_curve *curve) {
                 (long long)most->first);
 }
 
+static void add_smoothed(td_text *text, const td_curve *curve, const td_chart_options *options, int64_t step) {
+  double mean = options->smoothing > 0 ? td_series_smoothed(curve, options->smoothing, step) : (double)NAN;
+  if (isfinite(mean)) td_text_print(text, ", smoothed %.4g", mean);
+}
+
 void td_chart_legend(td_text *text, const td_curve *curve, const td_chart_options *options) {
   long long points = td_curve_points(curve);
   td_curve_point at;
   td_source_print(text, curve->name, strlen(curve->name));
   if (options->has_cursor) {
-    if (td_chart_value_at(curve, options->cursor, &at))
-      td_text_print(text, ": %.6g at %lld", at.value, (long long)at.step);
+    bool known = td_chart_value_at(curve, options->cursor, &at);
+    if (known) td_text_print(text, ": %.6g", at.value);
     else td_text_add(text, ": nothing yet");
+    if (known) add_smoothed(text, curve, options, options->cursor);
+    if (known) td_text_print(text, " at %lld", (long long)at.step);
     return;
   }
-  td_text_print(text, ": %lld point%s", points, points == 1 ? "" : "s");
+  bool smooths = points && options->smoothing > 0;
+  if (!smooths) td_text_print(text, ": %lld point%s", points, points == 1 ? "" : "s");
   if (!points) return;
-  td_text_print(text, ", last %.6g at %lld", curve->last.value, (long long)curve->last.step);
+  td_text_print(text, "%s last %.6g", smooths ? ":" : ",", curve->last.value);
+  add_smoothed(text, curve, options, curve->last.step);
+  td_text_print(text, " at %lld", (long long)curve->last.step);
   add_extremes(text, curve);
 }
 

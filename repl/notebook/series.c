@@ -39,6 +39,14 @@ static double smooth(smoother *s, const td_curve_bin *bin) {
   return s->mean;
 }
 
+double td_series_smoothed(const td_curve *curve, double smoothing, int64_t step) {
+  smoother mean = {.share = smoothing, .kept = 1};
+  double last = NAN;
+  for (const td_curve_bin *bin = curve->bins; bin < curve->bins + curve->bin_count && bin->first <= step; bin++)
+    if (bin->finite) last = smooth(&mean, bin);
+  return last;
+}
+
 // ---- columns ----
 // While they are filled, mean and smooth are sums.
 

@@ -21,6 +21,7 @@ typedef struct td_pane_host {
   void (*jump)(void *owner, const char *script, int line, int column); // shows a place of a cell
   enum td_context_kind (*context)(void *owner); // what had the focus before this pane
   void (*say)(void *owner, const char *text); // in the status line
+  void (*beside)(void *owner, const char *name, td_text *path); // of a file beside the deck, named after it
   bool (*reply)(void *owner, const char *line); // answers an INPUT event; false: nothing waits for one
   // Asks for a line in the status line; answer gets it with the argument, or NULL after Escape.
   void (*ask)(void *owner, const char *prompt, void (*answer)(void *argument, const char *line), void *argument);
@@ -45,6 +46,7 @@ typedef struct td_pane_type {
   bool (*answers)(const void *state); // it answers INPUT by itself, so the prompt need not come forward; NULL: never
   bool (*request)(void *state, enum td_request request); // false: not one of its own
   void (*click)(void *state, const td_key *key); // a mouse key, row and column from the pane's corner; NULL: none
+  bool (*find)(void *state, const char *name); // shows one of its things; false: it has none of that name; NULL: never
   void (*title)(void *state, td_text *title);
   void (*draw)(void *state, td_surface *surface, td_rect area, bool focus);
 } td_pane_type;

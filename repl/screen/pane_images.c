@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "engine/base/memory.h"
-#include "engine/io/png.h"
 #include "repl/screen/panes.h"
 #include "repl/screen/picture.h"
 
@@ -77,28 +76,15 @@ static void take_event(void *self, const td_event *event) {
   if (s->follow || s->at >= s->count) go(s, s->count - 1);
 }
 
-static int write_png(td_context *context, const char *path, const image *i) {
-  if (!i->pixels.rgb) return td_error_set(context, TD_ERROR_VALUE, "this image came as text, it has no pixels");
-  td_tensor *t = td_tensor_new(context, TD_UINT8, 3, (int64_t[]){i->pixels.height, i->pixels.width, 3});
-  if (!t) return TD_ERROR_MEMORY;
-  memcpy(t->data, i->pixels.rgb, (size_t)i->pixels.width * (size_t)i->pixels.height * 3);
-  int code = td_png_save(context, path, t);
-  td_tensor_unref(t);
-  return code;
-}
-
 static void saved(void *self, const char *line) {
   state *s = self;
   if (!line || !*line || !s->count) return;
-  td_context *context = td_context_new(1);
-  const image *i = &s->images[s->at];
+  const td_pixels *pixels = &s->images[s->at].pixels;
   td_text message = {0};
-  int code = context ? write_png(context, line, i) : TD_ERROR_MEMORY;
-  td_text_print(&message, "%s%s", code == TD_OK ? "saved " : "not saved: ",
-                code == TD_OK ? line : context ? context->error.message : "no memory");
+  if (pixels->rgb) td_pixels_save(pixels, line, &message);
+  else td_text_add(&message, "not saved: this image came as text, it has no pixels");
   if (message.data) s->host->say(s->host->owner, message.data);
   td_text_clear(&message);
-  td_context_free(context);
 }
 
 // ---- closer ----

@@ -1,5 +1,7 @@
 // See picture.h.
 #include "repl/screen/picture.h"
+#include <string.h>
+#include "engine/io/png.h"
 
 static bool in_halves(const td_theme *theme) { return theme->colours >= 256 && theme->glyphs != TD_GLYPHS_ASCII; }
 
@@ -50,4 +52,22 @@ void td_picture_draw_row(td_pictures *pictures, uint64_t id, const td_pixels *pi
 void td_pictures_clear(td_pictures *pictures) {
   for (int i = 0; i < TD_PICTURES_KEPT; i++) td_pixels_clear(&pictures->kept[i].fitted);
   *pictures = (td_pictures){0};
+}
+
+static int write_png(td_context *context, const char *path, const td_pixels *p) {
+  td_tensor *t = td_tensor_new(context, TD_UINT8, 3, (int64_t[]){p->height, p->width, 3});
+  if (!t) return TD_ERROR_MEMORY;
+  memcpy(t->data, p->rgb, (size_t)p->width * (size_t)p->height * 3);
+  int code = td_png_save(context, path, t);
+  td_tensor_unref(t);
+  return code;
+}
+
+bool td_pixels_save(const td_pixels *p, const char *path, td_text *message) {
+  td_context *context = td_context_new(1);
+  int code = context ? write_png(context, path, p) : TD_ERROR_MEMORY;
+  if (code == TD_OK) td_text_print(message, "saved %s", path);
+  else td_text_print(message, "not saved: %s", context ? context->error.message : "no memory");
+  td_context_free(context);
+  return code == TD_OK;
 }

@@ -109,7 +109,7 @@ enum td_context_kind {
   X(CURVES_ALL, CURVES, "a", "all of it")                                                                              \
   X(CURVES_PICK, CURVES, "]", "the next curve alone, then all")                                                        \
   X(CURVES_PICK_BACK, CURVES, "[", "the curve before alone")                                                           \
-  X(CURVES_SAVE, CURVES, "w", "save the picture as curves.png")                                                        \
+  X(CURVES_SAVE, CURVES, "w", "save them as PNG pictures beside the deck")                                              \
   X(TAPE_FOLLOW, TAPE, ".", "follow the newest tape")                                                                  \
   X(TAPE_INPUT, TAPE, "h Left", "to the record that made its first input")                                             \
   X(TAPE_USE, TAPE, "l Right", "to the first record that uses it")                                                     \

@@ -60,6 +60,13 @@ static void host_jump(void *owner, const char *script, int line, int column) {
 static void host_ask(void *owner, const char *prompt, void (*answer)(void *, const char *), void *argument) {
   td_screen_ask(owner, prompt, answer, argument);
 }
+static void host_beside(void *owner, const char *name, td_text *path) { // "train.deck": "train-loss.png"
+  const td_screen *s = owner;
+  const char *slash = s->path ? strrchr(s->path, '/') : NULL;
+  const char *file = slash ? slash + 1 : s->path ? s->path : "", *dot = strrchr(file, '.');
+  if (s->path) td_text_add_bytes(path, s->path, (size_t)((dot && dot > file ? dot : file + strlen(file)) - s->path));
+  td_text_print(path, "%s%s", s->path ? "-" : "", name);
+}
 static bool host_reply(void *owner, const char *line) { return td_screen_reply(owner, line); }
 static bool host_place(void *owner, const td_pixels *picture, uint64_t serial, td_rect area) {
   td_screen *s = owner;
@@ -72,7 +79,7 @@ static void host_emit(void *owner, const td_event *event) { td_screen_tell_panes
 static double host_now(void *owner) { return (void)owner, td_screen_now(); }
 
 static bool open_panes(td_screen *s) {
-  s->host = (td_pane_host){s, &s->theme, host_inquire, host_take, td_screen_run_line, host_jump, host_context, host_say, host_reply, host_ask, host_place,
+  s->host = (td_pane_host){s, &s->theme, host_inquire, host_take, td_screen_run_line, host_jump, host_context, host_say, host_beside, host_reply, host_ask, host_place,
                            host_show, host_emit, host_now};
   for (int i = 0; i < TD_PANE_COUNT; i++) {
     s->states[i] = td_memory_new_zero(pane_types[i]->state_size);

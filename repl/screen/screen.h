@@ -84,6 +84,7 @@ typedef struct td_screen {
   double run_since;
   bool interrupting;       // Ctrl-C raised an interrupt that the cell did not take yet
   int replay_at;           // where the entry that was submitted stands in the history
+  bool images_told;        // that there is a pane for them
   bool dirty, leaving;
   int exit_code;
   double frame_cost;       // seconds that the last frame took to send

@@ -32,6 +32,23 @@ static void measure_load(td_screen *s) {
   s->process_at = now;
 }
 
+// "[3] model.fit(x, y)": the cell that runs.
+static void add_running(const td_screen *s, td_text *text) {
+  enum { MOST = 32 };
+  int index = s->run_number ? td_notebook_find_number(s->notebook, s->run_number) : -1;
+  if (index < 0) return;
+  const td_text *source = &s->notebook->cells[index]->text;
+  size_t length = source->data ? strcspn(source->data, "\n") : 0, shown = 0;
+  for (int columns = 0; shown < length && columns < MOST;) {
+    td_shown character = td_show_character(source->data + shown, length - shown, columns);
+    shown += character.size;
+    columns += character.columns;
+  }
+  td_text_print(text, " [%d] ", s->run_number);
+  td_text_add_bytes(text, source->data ? source->data : "", shown);
+  if (shown < source->length) td_text_add(text, "...");
+}
+
 static void draw_title(td_screen *s) {
   td_rect area = s->layout.title;
   if (!area.rows) return;
@@ -43,6 +60,7 @@ static void draw_title(td_screen *s) {
                 td_notebook_is_saved(s->notebook) ? "" : "*");
   const char *state = states[td_session_get_state(s->session)];
   if (*state) td_text_print(&left, "  %s", state);
+  if (*state && area.columns >= 80) add_running(s, &left);
   int queued = td_session_queued(s->session), first, second;
   if (queued > 0) td_text_print(&left, "  %d queued", queued);
   if (!td_notebook_in_order(s->notebook, &first, &second)) td_text_print(&right, "out of order: %d after %d  ", first, second);

@@ -79,6 +79,22 @@ static bool control_run(td_screen *s, const char *line) {
   return false;
 }
 
+// "%plot loss": the pane draws it, where it has a curve of that name.
+static bool show_curve(td_screen *s, const char *line) {
+  int pane = td_screen_find_pane("curves");
+  size_t command = strlen("%plot");
+  const char *name = line + command + strspn(line + command, " ");
+  if (strncmp(line, "%plot ", command + 1) != 0 || !td_screen_pane_type(pane)->find(s->states[pane], name)) return false;
+  td_screen_show_pane(s, pane, false);
+  return true;
+}
+
+static void tell_images(td_screen *s) { // once
+  int pane = td_screen_find_pane("images");
+  if (!s->images_told && s->pane != pane) td_screen_say(s, "Ctrl-X i shows images larger, one after another");
+  s->images_told = true;
+}
+
 static void empty_prompt(td_screen *s) {
   s->draft.length = s->draft_cursor = 0;
   if (s->draft.data) *s->draft.data = 0;
@@ -153,7 +169,7 @@ void td_screen_submit(td_screen *s, bool at_step) {
   if (entry.length) td_edit_remember(entry.data);
   empty_prompt(s);
   if (entry.length && entry.data[0] == ':') td_screen_colon(s, entry.data + 1);
-  else if (entry.length && !td_screen_set_command(s, entry.data) && !control_run(s, entry.data)) run_new_cell(s, entry.data, entry.length, at_step);
+  else if (entry.length && !td_screen_set_command(s, entry.data) && !control_run(s, entry.data) && !show_curve(s, entry.data)) run_new_cell(s, entry.data, entry.length, at_step);
   td_text_clear(&entry);
   s->replay_at = position;
 }
@@ -374,6 +390,7 @@ void td_screen_event(td_screen *s, const td_event *event) {
   case TD_EVENT_CELL_STARTED: if (event->level == 0) s->run_number = event->cell; break;
   case TD_EVENT_CELL_FINISHED: finished(s, event); break;
   case TD_EVENT_INPUT: wants_input(s, event); break;
+  case TD_EVENT_IMAGE: tell_images(s); break;
   case TD_EVENT_ANSWER: if (event->id == TD_TIP_ID) td_tip_answer(&s->tip, event); break;
   case TD_EVENT_PAUSED:
     if (s->focus == TD_FOCUS_CELLS) td_screen_focus(s, TD_FOCUS_PROMPT); // what is typed now is meant for it

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "engine/base/memory.h"
+#include "repl/language/curve.h"
+#include "repl/screen/bars.h"
 #include "repl/screen/panes.h"
 
 enum { FIRST_ID = 64 }; // of a pane's questions
@@ -34,6 +36,8 @@ static void jump(void *owner, const char *script, int line, int column) {
   snprintf(jumped, sizeof jumped, "%s:%d", script, line);
 }
 static void say(void *owner, const char *text) { (void)owner, snprintf(said, sizeof said, "%s", text); }
+static char folder[40]; // that files are saved in
+static void beside(void *owner, const char *name, td_text *path) { (void)owner, td_text_print(path, "%s/%s", folder, name); }
 static bool reply(void *owner, const char *line) { return (void)owner, td_session_reply(session, line); }
 static void ask(void *owner, const char *prompt, void (*function)(void *, const char *), void *argument) {
   (void)owner, (void)prompt;
@@ -52,8 +56,8 @@ static double now(void *owner) { return (void)owner, 0; }
 static void open_pane(const td_pane_type *wanted) {
   theme = (td_theme){.glyphs = TD_GLYPHS_ASCII};
   host = (td_pane_host){.theme = &theme, .inquire = inquire, .take_payload = take_payload, .run = run_line,
-                        .jump = jump, .say = say, .reply = reply, .ask = ask, .place = place, .show = show,
-                        .emit = emit, .now = now};
+                        .jump = jump, .say = say, .beside = beside, .reply = reply, .ask = ask, .place = place,
+                        .show = show, .emit = emit, .now = now};
   type = wanted;
   state = td_memory_new_zero(type->state_size);
   *said = *ran = *jumped = 0;
@@ -85,8 +89,8 @@ static td_event pump(int kind) { // until an event of that kind has come
   return event;
 }
 
-static void pump_table(void) { // until the pane has its table; what it asks about a row has a number of its own
-  while (pump(TD_EVENT_ANSWER).id != FIRST_ID) continue;
+static void answered(int which) { // until the pane has the answer to one of its kinds of questions
+  while (pump(TD_EVENT_ANSWER).id != (uint64_t)(FIRST_ID + which)) continue;
 }
 
 static void begin(const char *text) {
@@ -104,7 +108,7 @@ static void run(const char *text) {
 
 static void see(void) { // it comes into sight, and has what it asked for
   type->shown(state, true);
-  pump(TD_EVENT_ANSWER);
+  answered(0);
 }
 
 static void answer_with(const char *line) { answer(answer_to, line); }
@@ -230,15 +234,15 @@ START_TEST(a_variable_with_its_numbers) {
   run("w = Variable([[1., 2., 3.], [4., 5., 6.]], name='w')");
   see();
   request(TD_REQUEST_PANE_OPEN);
-  pump(TD_EVENT_ANSWER);
+  answered(1);
   draw(24, 60);
   shows("w  float32[2, 3]");
   shows("[[1., 2., 3.],\n [4., 5., 6.]]");
   shows("values: 1 to 6, mean 3.5, 0% zeros");
   run("with GradientTape() as t:\n  loss = (w[:, 1:] ** 2).sum()\ng = t.gradient(loss, w)");
   type->tick(state);
-  pump(TD_EVENT_ANSWER);
-  pump(TD_EVENT_ANSWER);
+  answered(0);
+  answered(1);
   draw(24, 60);
   shows("dead: 1 of 3 units get no gradient");
   shows("gradient: 0 to 12");
@@ -258,14 +262,14 @@ START_TEST(gradients_along_the_tape) {
   draw(30, 79);
   refuses("gradient");
   run("g = t.gradient(d, w)");
-  pump_table();
+  answered(0);
   draw(30, 79);
   shows("  op              shape                gradient");
   shows("   2 ^ sum"); // above 1e3
   shows("   4 < mul");
   shows("   - v w");
   run("with GradientTape(persistent=True) as t:\n  a = w * 1.0\n  b = a * 1e-12\n  c = b.sum()\ng = t.gradient(c, w)");
-  pump_table();
+  answered(0);
   draw(30, 36);
   shows("   0 v multiply     [2]     1.4e-12");
   shows("   1 < multiply");
@@ -321,12 +325,127 @@ START_TEST(a_pass_by_steps) {
   request(TD_REQUEST_TAPE_GO);
   pump(TD_EVENT_CELL_FINISHED);
   ck_assert(!type->answers(state));
-  pump(TD_EVENT_ANSWER);
+  answered(0);
   draw(30, 60);
   refuses("a pass stands");
   *said = 0;
   request(TD_REQUEST_TAPE_GO);
   ck_assert_ptr_nonnull(strstr(said, "s begins one"));
+}
+END_TEST
+
+// ---- curves ----
+
+static void log_curve(const char *name, int count, double scale) {
+  td_curve_point points[100];
+  for (int i = 0; i < count; i++) points[i] = (td_curve_point){i, scale * (i + 1)};
+  td_event event = {.kind = TD_EVENT_METRIC, .cell = 0, .text = name, .length = strlen(name), .points = points, .done = count};
+  type->event(state, &event);
+}
+
+static int style_of(const char *text) { // colour of the legend line that begins so, without its mark
+  for (int row = 0; row < surface.rows; row++) {
+    int i = 0;
+    const td_spot *spots = &surface.spots[row * surface.columns + 2];
+    while (text[i] && spots[i].code == (uint32_t)(unsigned char)text[i]) i++;
+    if (!text[i]) return spots[0].style.foreground;
+  }
+  ck_abort_msg("no legend %s in\n%s", text, drawn);
+}
+
+START_TEST(the_newest_curves_of_a_kind) {
+  open_pane(&td_pane_curves);
+  char name[20];
+  for (int i = 0; i < 9; i++) {
+    snprintf(name, sizeof name, "runs/%c:loss", 'a' + i);
+    log_curve(name, 10, i + 1);
+  }
+  request(TD_REQUEST_PANE_LEFT); // a cursor: all have a line
+  draw(24, 70);
+  shows("3 older not drawn");
+  refuses("runs/c:loss");
+  shows("runs/d:loss");
+  shows("runs/i:loss: 90 at 9");
+  run("plot('loss', 1.0, step=3)"); // of the newest cell
+  draw(24, 70);
+  shows("loss: 1 at 3");
+  refuses("runs/d:loss");
+  shows("4 older not drawn");
+}
+END_TEST
+
+START_TEST(runs_have_colours) {
+  open_pane(&td_pane_curves);
+  theme.colours = 256;
+  log_curve("loss", 5, 1);
+  log_curve("val_loss", 5, 2);
+  draw(20, 70);
+  ck_assert_int_ne(style_of("loss"), style_of("val_loss"));
+  log_curve("runs/a:loss", 5, 3);
+  log_curve("runs/a:val_loss", 5, 4);
+  log_curve("runs/b:loss", 5, 5);
+  request(TD_REQUEST_PANE_RIGHT);
+  draw(24, 70);
+  ck_assert_int_eq(style_of("loss"), style_of("val_loss"));
+  ck_assert_int_eq(style_of("runs/a:loss"), style_of("runs/a:val_loss"));
+  ck_assert_int_ne(style_of("runs/a:loss"), style_of("loss"));
+  ck_assert_int_ne(style_of("runs/a:loss"), style_of("runs/b:loss"));
+}
+END_TEST
+
+START_TEST(legends_tell_raw_and_smoothed) {
+  open_pane(&td_pane_curves);
+  run("for i in range(10): plot('loss', float(i % 2), step=i)");
+  draw(14, 79);
+  refuses("smoothed");
+  request(TD_REQUEST_CURVES_SMOOTH);
+  draw(14, 79);
+  shows("loss: last 1, smoothed 0.62");
+  request(TD_REQUEST_PANE_LEFT);
+  type->click(state, &(td_key){.row = 3, .column = 0});
+  draw(14, 79);
+  shows("loss: 0, smoothed 0 at 0");
+}
+END_TEST
+
+START_TEST(a_curve_is_found_and_saved) {
+  open_pane(&td_pane_curves);
+  strcpy(folder, "/tmp/test_panes-XXXXXX");
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  run("for i in range(20): plot('loss', 1.0 / (i + 1)); plot('train/accuracy', i / 20)");
+  draw(40, 60);
+  ck_assert(!type->find(state, "nothing"));
+  ck_assert(!type->find(state, "loss nothing"));
+  ck_assert(type->find(state, "train/accuracy"));
+  draw(40, 60);
+  refuses("- loss");
+  shows("train/accuracy:");
+  ck_assert(type->find(state, "loss"));
+  request(TD_REQUEST_CURVES_ALL);
+  request(TD_REQUEST_CURVES_SAVE);
+  ck_assert_msg(strstr(said, "loss.png; saved ") && strstr(said, "accuracy.png"), "%s", said);
+  char code[300];
+  snprintf(code, sizeof code, "assert load_png('%s/loss.png').shape == (500, 800, 3)\n!rm %s/*.png", folder, folder);
+  run(code);
+  ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
+// ---- bars ----
+
+START_TEST(bars_stand_in_each_other) {
+  td_bars bars = {0};
+  td_text text = {0};
+  open_pane(&td_pane_images);
+  td_bars_take(&bars, &(td_event){.kind = TD_EVENT_PROGRESS, .id = 1, .text = "epochs", .done = 2, .total = 5, .seconds = 10});
+  td_bars_take(&bars, &(td_event){.kind = TD_EVENT_PROGRESS, .id = 2, .level = 1, .text = "batches", .done = 30, .total = 100,
+                                  .seconds = 2, .samples = 960});
+  ck_assert(td_surface_resize(&surface, 2, 90));
+  td_bars_paint(&bars, &theme, &surface, (td_rect){0, 0, 2, 90});
+  td_surface_to_text(&surface, &text);
+  ck_assert_msg(strstr(text.data, "\n  batches   30% [="), "%s", text.data);
+  ck_assert_msg(strstr(text.data, "30/100  15 it/s  0:05 left  480 samples/s\n"), "%s", text.data);
+  td_text_clear(&text);
 }
 END_TEST
 
@@ -344,6 +463,11 @@ int main(void) {
   tcase_add_test(cases, gradients_along_the_tape);
   tcase_add_test(cases, tapes_are_sorted);
   tcase_add_test(cases, a_pass_by_steps);
+  tcase_add_test(cases, the_newest_curves_of_a_kind);
+  tcase_add_test(cases, runs_have_colours);
+  tcase_add_test(cases, legends_tell_raw_and_smoothed);
+  tcase_add_test(cases, a_curve_is_found_and_saved);
+  tcase_add_test(cases, bars_stand_in_each_other);
   suite_add_tcase(suite, cases);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_ENV);
