@@ -13,7 +13,7 @@
   X(OUTPUT, "cell; text: what print wrote; stream: 1 stdout, 2 stderr")                                                \
   X(VALUE, "cell; text: the value's printed form")                                                                     \
   X(PROGRESS, "cell; id of the bar; level of nesting; text: label; detail: postfix; done, total (-1 unknown), "        \
-      "seconds; samples: that went through, 0 unknown; final: bar is closed")                                                                                 \
+      "seconds; samples: that went through, 0 unknown; final: bar is closed")                                          \
   X(METRIC, "cell; text: curve's name; points: some of its points, done: how many, in order") \
   X(IMAGE, "text: one-line description; detail: ASCII picture, or NULL; pixels, width, height: the picture")           \
   X(TAPE, "text: tape's name; done: records; total: bytes held")                                                       \

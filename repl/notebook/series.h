@@ -23,7 +23,8 @@ typedef struct td_series {
 // from one point to the next; the mean's start is corrected, so that a constant stays the same. false: no memory.
 bool td_series_start(td_series *series, const td_curve *curve, const td_axis *steps, int64_t columns, double smoothing);
 void td_series_clear(td_series *series);
-double td_series_smoothed(const td_curve *curve, double smoothing, int64_t step); // the mean there; NaN: nothing finite yet
+// The running mean at a step; NaN: nothing finite yet.
+double td_series_smoothed(const td_curve *curve, double smoothing, int64_t step);
 
 // What of several curves is drawn: from the first step to the last, or what options ask for.
 typedef struct td_series_range {
