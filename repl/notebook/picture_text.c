@@ -14,7 +14,7 @@ void td_pixels_fit(int from_width, int from_height, bool halves, int columns, in
   double scale = fmin((double)columns / across / from_width, (double)rows * down / from_height);
   int times = (int)fmin(scale, (double)grown_rows * down / from_height);
   if (scale >= 1) scale = times > 1 ? times : 1;
-  else if (scale >= 0.5 && !halves) scale = 0.5;
+  else if (scale >= 0.5 && scale < 0.75 && !halves) scale = 0.5;
   *width = (int)fmax(1, floor(from_width * scale * across + 0.5));
   *height = (int)fmax(1, floor(from_height * scale + 0.5));
 }

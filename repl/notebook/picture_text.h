@@ -6,8 +6,8 @@
 
 // How large a picture becomes in so many columns and rows of characters: *width by *height pixels, one a character, or
 // with halves two, one over the other. A character is taken to be twice as high as wide. Where it grows it does so by
-// whole numbers, and stops at grown_rows; a little too large, it has the half of its size: no detail is lost
-// across.
+// whole numbers, and stops at grown_rows. In shades what would keep little more than half of its size has just half, so
+// that each column of pixels has one of its own.
 void td_pixels_fit(int from_width, int from_height, bool halves, int columns, int rows, int grown_rows, int *width,
                    int *height);
 uint32_t td_pixels_at(const td_pixels *pixels, int x, int y); // 0xRRGGBB

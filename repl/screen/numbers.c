@@ -40,6 +40,8 @@ int td_lines_draw(td_surface *surface, td_rect area, int row, int most, const ch
 }
 
 void td_numbers_figure(char text[16], double value) {
+  double size = fabs(value);
+  const char *format = size >= 1e4 || (size > 0 && size < 1e-3) ? "%.1e" : size >= 0.1 ? "%.4g" : "%.3g";
   if (isnan(value)) *text = 0;
-  else snprintf(text, 16, fabs(value) >= 1e4 || (value != 0 && fabs(value) < 1e-3) ? "%.1e" : "%.4g", value);
+  else snprintf(text, 16, format, value);
 }

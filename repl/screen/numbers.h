@@ -10,6 +10,6 @@ int td_numbers_draw(const td_theme *theme, td_surface *surface, td_rect area, in
                     const td_histogram *histogram);
 // Lines of a text, at most so many, cut at the right; returns the row behind them.
 int td_lines_draw(td_surface *surface, td_rect area, int row, int most, const char *text, td_style style);
-// A number in few columns; "" for NaN, which stands for unknown.
+// A number that isn't negative in 7 columns at most; "" for NaN, which stands for unknown.
 void td_numbers_figure(char text[16], double value);
 #endif

@@ -252,7 +252,7 @@ static void bytes_print(char text[16], int64_t bytes) {
   else snprintf(text, 16, unit && value < 100 ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
-enum { SHAPE = 17, BYTES = 8, NUMBER = 8, PERCENT = 5, SPARK = 8, WIDE = 60 };
+enum { SHAPE = 17, BYTES = 8, NUMBER = 7, PERCENT = 5, SPARK = 8, WIDE = 60 };
 
 // The columns that fit, the most telling first.
 typedef struct table {     // where they begin; -1: not shown
@@ -265,28 +265,48 @@ static void shape_print(const td_variable_row *row, int width, char text[96]) {
   snprintf(text, 96, "%s%s", usual ? "" : *row->dtype ? row->dtype : row->type, row->shape);
 }
 
-static table place_columns(const state *s, int width) {
-  table c = {0, -1, -1, -1, -1, -1, -1, -1, -1, -1, 8};
-  int longest = 8;
+enum { NAME_LEAST = 10, VALUE_LEAST = 11 };
+
+typedef struct measures { int name, shape; bool gradient, update, dead; } measures; // of what the rows hold
+
+static measures measure(const state *s, int width) {
+  measures m = {.name = 8, .shape = 5};
   for (int64_t i = 0; i < s->row_count; i++) {
     const td_variable_row *row = &s->report->rows[s->rows[i]];
     char shape[96];
     shape_print(row, width, shape);
-    int length = (int)strlen(row->path) + is_bad(row), columns = (int)strlen(shape);
-    if (length > longest) longest = length;
-    if (columns > c.shape_columns) c.shape_columns = columns < SHAPE ? columns : SHAPE;
+    int name = (int)strlen(row->path) + is_bad(row), columns = (int)strlen(shape);
+    if (name > m.name) m.name = name;
+    if (columns > m.shape) m.shape = columns < SHAPE ? columns : SHAPE;
+    m.gradient = m.gradient || !isnan(row->gradient_norm);
+    m.dead = m.dead || !isnan(row->gradient_zeros);
+    m.update = m.update || !isnan(row->update_ratio);
   }
-  int most = width * 3 / 10, name = longest < most ? longest : most;
-  if (name < 10) name = 10;
-  int at = name + 1;
-  int *const wanted[] = {&c.shape, &c.norm, &c.gradient, &c.update, &c.zeros, &c.spark, &c.dead, &c.bytes};
-  const int widths[] = {c.shape_columns, NUMBER, NUMBER, NUMBER, PERCENT, SPARK, PERCENT, BYTES};
-  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
-    if (at + widths[i] > width) break;
-    *wanted[i] = at;
-    at += widths[i] + 1;
+  return m;
+}
+
+// The columns that fit, those without anything left out; what they leave is the names' first, and then the values'.
+static table place_columns(const state *s, int width) {
+  measures m = measure(s, width);
+  table c = {0, -1, -1, -1, -1, -1, -1, -1, -1, -1, m.shape};
+  const struct { int *column, columns; bool wanted; } order[] = {
+      {&c.shape, m.shape, true}, {&c.norm, NUMBER, true}, {&c.gradient, NUMBER + 1, m.gradient},
+      {&c.update, NUMBER, m.update}, {&c.zeros, PERCENT, true}, {&c.spark, SPARK, s->past_count > 0},
+      {&c.dead, PERCENT, m.dead}, {&c.bytes, BYTES, true}};
+  int least = m.name < width * 3 / 10 ? m.name : width * 3 / 10, at = (least > NAME_LEAST ? least : NAME_LEAST) + 1;
+  int *last = NULL;
+  for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+    if (!order[i].wanted) continue;
+    if (at + order[i].columns > width) break;
+    *order[i].column = at;
+    last = order[i].column;
+    at += order[i].columns + 1;
   }
-  if (width - at > 10) c.value = at;
+  int left = last ? width - at + 1 : 0, shift = m.name + 1 - c.shape < left ? m.name + 1 - c.shape : left;
+  for (size_t i = 0; shift > 0 && i < sizeof order / sizeof *order; i++)
+    if (*order[i].column >= 0) *order[i].column += shift;
+  if (shift > 0) at += shift;
+  if (width - at >= VALUE_LEAST) c.value = at;
   return c;
 }
 
@@ -367,7 +387,7 @@ static void draw_head(td_surface *surface, td_rect area, const table *c, td_styl
   put(surface, area, 0, c->shape, c->shape_columns, style, "shape");
   put(surface, area, 0, c->bytes, BYTES, style, "bytes");
   put(surface, area, 0, c->norm, NUMBER, style, "norm");
-  put(surface, area, 0, c->gradient, NUMBER, style, "gradient");
+  put(surface, area, 0, c->gradient, NUMBER + 1, style, "gradient");
   put(surface, area, 0, c->update, NUMBER, style, "update");
   put(surface, area, 0, c->zeros, PERCENT, style, "zeros");
   put(surface, area, 0, c->dead, PERCENT, style, "dead");

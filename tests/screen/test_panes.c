@@ -215,6 +215,10 @@ START_TEST(variables_stand_once_and_bad_ones_first) {
   draw(20, 60);
   shows("m/first/kernel");
   refuses("opt/slots");
+  refuses("update"); // nothing was seen yet
+  run("m.fit(x, y, epochs=1, verbose=0)");
+  type->tick(state);
+  answered(0);
   request(TD_REQUEST_VARIABLES_ALL);
   draw(40, 100);
   shows("all with the optimizers'");
