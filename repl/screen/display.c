@@ -132,8 +132,9 @@ static void set_modes(void) {
   if (tcgetattr(display.terminal, &modes) != 0) return;
   modes.c_iflag &= ~(tcflag_t)(IXON | ICRNL | INLCR | IGNCR | ISTRIP);
   modes.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
-  modes.c_lflag |= ISIG | NOFLSH; // Ctrl-Z drops nothing that was typed before it
+  modes.c_lflag |= ISIG | NOFLSH;
   modes.c_cc[VINTR] = _POSIX_VDISABLE; // Ctrl-C is a key, in order with the others, and no signal to who started us
+  modes.c_cc[VSUSP] = _POSIX_VDISABLE; // so is Ctrl-Z: curses ignores its signal while it draws
   modes.c_cc[VMIN] = 1;
   modes.c_cc[VTIME] = 0;
   tcsetattr(display.terminal, TCSADRAIN, &modes);

@@ -41,6 +41,7 @@ enum td_context_kind {
   X(NARROWER, ANY, "C-x_{", "the pane narrower")                                                                       \
   X(SIZES, ANY, "C-x_0", "the usual sizes")                                                                            \
   X(REDRAW, ANY, "C-l", "draw everything again")                                                                       \
+  X(SUSPEND, ANY, "C-z", "to the shell; fg comes back")                                                                \
   X(EXPORT, ANY, "C-x_C-w", "write the screen to a text file")                                                         \
   X(SUBMIT, EDIT, "M-Enter S-Enter C-Enter", "run the cell as it stands")                                              \
   X(LEAVE_EDIT, EDIT, "Esc", "walk the cells")                                                                         \

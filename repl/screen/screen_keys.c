@@ -316,6 +316,7 @@ static bool screen_request(td_screen *s, enum td_request request) {
   case TD_REQUEST_NARROWER: s->share -= s->share > 20 ? SHARE_STEP : 0; break;
   case TD_REQUEST_SIZES: s->share = SHARE_USUAL, s->zoomed = false; break;
   case TD_REQUEST_REDRAW: td_display_redraw(); break;
+  case TD_REQUEST_SUSPEND: td_display_suspend(); break;
   case TD_REQUEST_EXPORT: td_screen_export(s); break;
   case TD_REQUEST_PANE_LEAVE: td_screen_focus(s, TD_FOCUS_PROMPT); break;
   case TD_REQUEST_PANE_CLOSE: td_screen_show_pane(s, -1, false); break;

@@ -28,6 +28,13 @@ class Model:
         self.row, self.column = min(getattr(self, "row", 0), rows - 1), min(getattr(self, "column", 0), columns - 1)
         self.saved, self.wraps = (0, 0), False
 
+    def change_screen(self):
+        """To the other of the two screens; its size may have changed meanwhile."""
+        other = getattr(self, "other", ([], 0, 0))
+        self.other = (self.grid, self.row, self.column)
+        self.grid, self.row, self.column = other
+        self.resize(self.rows, self.columns)
+
     def feed(self, text):
         text = self.rest + text
         at = 0
@@ -119,10 +126,10 @@ class Model:
     def csi(self, private, p, final, whole):
         n, line = max(p[0], 1), self.grid[self.row]
         if private == "?" and final in "hl":
+            if 1049 in p and self.modes.get(1049, False) != (final == "h"):
+                self.change_screen()
             for mode in p:
                 self.modes[mode] = final == "h"
-            if 1049 in p and final == "h":
-                self.grid = [[" "] * self.columns for _ in range(self.rows)]
         elif private or final in ("c", "n", "t", "!p"):
             if whole not in ("\x1b[c", "\x1b[!p", "\x1b[22;0;0t", "\x1b[23;0;0t"):
                 self.strange.append(whole)
@@ -179,9 +186,10 @@ class Model:
 class Program:
     """The program, or another command, on a terminal of its own in a fresh folder."""
 
-    def __init__(self, *arguments, rows=24, columns=80, command=None, ready=r"^\[1\]>|Enter edit", folder=None, **environment):
-        self.home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        self.folder = folder or self.home.name
+    def __init__(self, *arguments, rows=24, columns=80, command=None, ready=r"^\[1\]>|Enter edit", home=None,
+                 ignored=(), **environment):
+        self.home = home or tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self.folder = self.home.name
         self.model, self.raw = Model(rows, columns), bytearray()
         self.decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         command = command or [os.environ["TAPEDECK"], *arguments]
@@ -189,7 +197,7 @@ class Program:
         self.process, self.fd = pty.fork()
         if not self.process:
             for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP, signal.SIGPIPE):
-                signal.signal(number, signal.SIG_DFL)
+                signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
             os.chdir(self.folder)
             for name in ("NO_COLOR", "COLUMNS", "LINES", "XDG_DATA_HOME", "TMUX", "STY"):

@@ -5,7 +5,7 @@ from emulator import PATIENCE, Program, masked, redrawn
 KEYS = int(os.environ.get("STORM_KEYS", "10000"))  # 1000000 by hand
 SIZES = int(os.environ.get("STORM_SIZES", "300"))
 SEED = int(os.environ.get("STORM_SEED", "20"))
-SIGNALS = (3, 26, 28)  # what the terminal itself turns into signals
+SIGNALS = (26, 28)  # Ctrl-Z, and what the terminal itself turns into a signal
 PASTED = [c for c in range(256) if c not in (27, *SIGNALS)]
 TRAINING = """x, y = random.normal((256, 20)), random.randint(0, 2, (256,))
 m = Sequential([Dense(16, "relu"), Dense(2)])

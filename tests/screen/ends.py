@@ -1,0 +1,102 @@
+# How it ends: hang-ups, signals, suspension. The terminal is as it was before, and the work is kept.
+import os, signal, subprocess, time
+from emulator import SLOWNESS, Program
+
+LIMIT = 2 * SLOWNESS
+
+
+def hang_up(keys, pattern, ignored):
+    with Program(ignored=ignored) as p:
+        p.enter("kept = 41 + 1")
+        p.until(r"^\[2\]>$")
+        p.send(keys)
+        p.until(pattern)
+        home = p.home
+        os.close(p.fd)
+        p.fd = -1
+        assert p.ended(LIMIT), "lives %g s after the hang-up" % LIMIT
+    with Program(home=home, ready="were left|was left") as p:  # the journal has what was there
+        p.send("r")
+        p.until(r"> kept = 41 \+ 1")
+
+
+def case_hang_up_while_idle():
+    hang_up("half", r"> half", ())
+    hang_up("half", r"> half", (signal.SIGHUP,))
+
+
+def case_hang_up_while_a_cell_runs():
+    hang_up("while True: pass\r\r", r"running", (signal.SIGHUP,))
+    hang_up("while True: print(1)\r\r", r"^1$", (signal.SIGHUP,))
+
+
+def case_hang_up_while_input_waits():
+    hang_up('input("who? ")\r', r"^who\?", (signal.SIGHUP,))
+
+
+def descendants(process):
+    """The program under a shell."""
+    found = subprocess.run(["pgrep", "-P", str(process), "tapedeck"], capture_output=True, text=True).stdout.split()
+    assert found, "the program isn't there"
+    return int(found[0])
+
+
+def given_back(p, how):
+    modes = p.model.modes
+    assert not modes.get(1049), how + ": still on the other screen"
+    assert modes.get(25, True), how + ": the cursor is gone"
+    assert not modes.get(2004), how + ": pastes are still marked"
+    assert not modes.get(1002) and not modes.get(1006), how + ": the mouse still reports"
+
+
+def end_with(how, code):
+    script = "stty -a >before; \"$TAPEDECK\"; echo code $?; stty -a >after; echo over; exec cat"
+    with Program(command=["sh", "-c", "trap : INT; " + script]) as p:
+        p.enter("%set mouse on")
+        p.until("mouse: on")
+        assert p.model.modes[1002] and p.model.modes[2004] and p.model.modes[1049]
+        how(p) if callable(how) else os.kill(descendants(p.process), how)
+        p.until("^code %d$" % code)
+        p.until("^over$")
+        given_back(p, str(how))
+        with open(p.folder + "/before") as before, open(p.folder + "/after") as after:
+            assert before.read() == after.read(), "%s: other modes of the terminal" % how
+
+
+def case_signals_give_the_terminal_back():
+    for number, code in ((signal.SIGTERM, 129), (signal.SIGHUP, 129), (signal.SIGABRT, 134), (signal.SIGSEGV, 139),
+                         (signal.SIGBUS, 135), (signal.SIGFPE, 136), (signal.SIGQUIT, 131)):
+        end_with(number, code)
+
+
+def case_exits_give_the_terminal_back():
+    end_with(lambda p: p.send("exit(3)\r"), 3)
+    end_with(lambda p: p.send("\x04"), 0)
+    end_with(lambda p: p.send("exit(4)\x1b\r"), 4)
+
+
+def suspend(keys, pattern):
+    with Program(command=["bash", "--norc", "-i"], ready=r"#|\$") as p:
+        p.enter("bind 'set enable-bracketed-paste off'", "stty -a >before", '"$TAPEDECK"')
+        p.until(r"^\[1\]>")
+        p.enter("%set mouse on")
+        p.until("mouse: on")
+        p.send(keys)
+        p.until(pattern)
+        p.send("\x1a")
+        p.until("Stopped")
+        p.enter("stty -a >after; echo over")
+        p.until("^over")
+        given_back(p, "suspended")
+        with open(p.folder + "/before") as before, open(p.folder + "/after") as after:
+            assert before.read() == after.read(), "suspended: other modes of the terminal"
+        p.resize(20, 70)
+        p.enter("fg")
+        p.until(lambda: all(p.model.modes[mode] for mode in (1002, 2004, 1049)))
+        p.until(pattern)
+        p.until(lambda: p.text().split("\n")[19].startswith(" "))
+
+
+def case_suspend_and_return():
+    suspend("kept", r"> kept$")
+    suspend("while True: pass\r\r", "running")
