@@ -331,7 +331,7 @@ static int observe(td_context *context, td_rule *rule, const td_record *record) 
 
 // For those who look at tapes: of so many elements, so that it costs little beside the rule.
 static void measure(td_record *record, const td_rule *rule) {
-  enum { LOOKED_AT = 4096 };
+  enum { LOOKED_AT = 1024 };
   const td_tensor *cotangent = rule->cotangent[0];
   td_probe sample;
   if (!cotangent || cotangent->flags & TD_TENSOR_BATCHED) return;

@@ -14,7 +14,7 @@
 #include "repl/screen/numbers.h"
 #include "repl/screen/panes.h"
 
-enum { DETAIL_ROWS = 14 };
+enum { DETAIL_ROWS = 14, LOOK_APART = 20 };
 
 typedef enum sorting { BY_TIME, BY_BYTES, BY_SECONDS, BY_GRADIENT, SORTING_COUNT } sorting;
 static const char *const sorting_names[] = {"", " by bytes", " by time", " by gradient"};
@@ -34,6 +34,7 @@ typedef struct state {
   sorting sort;
   bool has_gradients;      // a pass was seen
   bool running;            // a cell does
+  double next_look;        // while it does: not before, so that looking takes a small part of its time
   bool stepping;           // a pass stands at record step_at; record is its
   int64_t step_at;
 } state;
@@ -153,6 +154,7 @@ static void go(state *s, int64_t row) {
 
 static void take_table(state *s, const td_event *event) {
   s->waiting = false;
+  s->next_look = s->host->now(s->host->owner) + LOOK_APART * event->seconds;
   if (!event->payload || event->payload->kind != TD_REPORT_TAPE) {
     snprintf(s->problem, sizeof s->problem, "%s", event->text ? event->text : "");
     return;
@@ -206,11 +208,12 @@ static void take_event(void *self, const td_event *event) {
   }
 }
 
-// While a cell runs its newest tape is looked at again and again; else tapes are kept and timed for the next one.
+// While a cell runs its newest tape is looked at again and again; else tapes are kept and timed for the next look.
 static void tick(void *self) {
   state *s = self;
-  if (s->running && s->follow && !s->stepping) ask(s);
-  else if (!s->running) s->host->inquire(s->host->owner, td_report_watch, "", s->id + 2);
+  bool looks = s->follow && !s->stepping && s->host->now(s->host->owner) >= s->next_look;
+  if (s->running && looks) ask(s);
+  else s->host->inquire(s->host->owner, td_report_watch, "", s->id + 2);
 }
 
 static void shown(void *self, bool visible) {
