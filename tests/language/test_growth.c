@@ -82,8 +82,8 @@ START_TEST(many_small_ops) {
       "for i in range(%d):\n    s = 'a' + str(i)\n",
       "for i in range(%d // 4):\n    a = [i, (i, i)]\n    d = {i: a, 'k': 1}\n    s = {i}\n",
       "x = tensor([1.0, 2.0])\nfor i in range(%d // 4):\n    y = x * 2.0 + 1.0\n",
-      "w = Variable([1.0, 2.0])\nfor i in range(%d // 20):\n    with GradientTape() as t:\n        y = (w * w).sum()\n "
-      "   g = t.gradient(y, w)\n    w.assign_sub(g * 0.01)\n",
+      ("w = Variable([1.0, 2.0])\nfor i in range(%d // 20):\n    with GradientTape() as t:\n        y = (w * w).sum()\n"
+       "    g = t.gradient(y, w)\n    w.assign_sub(g * 0.01)\n"),
       "class N:\n    def __init__(self):\n        self.me = self\nfor i in range(%d // 10):\n    N()\n",
       "for i in range(%d // 10):\n    try:\n        raise ValueError(i)\n    except ValueError as e:\n        pass\n",
       "d = {}\nfor i in range(%d // 2):\n    d[i] = i\n    if i >= 10:\n        del d[i - 10]\n",

@@ -458,8 +458,8 @@ static const char sums[] = "str([w.numpy().tolist() for w in m.variables]) + str
 
 static const char *const looks[] = {
     "randn(5).sum().item() < 1000", "m.predict(x[:3]).shape", "m(x[:4]).shape",
-    "with GradientTape() as t: l = (m(x[:8]) ** 2).mean()\n"
-    "len([g for g in t.gradient(l, m.trainable_variables) if g is not None])",
+    ("with GradientTape() as t: l = (m(x[:8]) ** 2).mean()\n"
+     "len([g for g in t.gradient(l, m.trainable_variables) if g is not None])"),
     "1 / 0", "shuffled = list(Dataset(x, y).shuffle(256).batch(64))\nlen(shuffled)", "get_random_state()[0]",
     "[w.name for w in m.variables][0]", "%whos", "m.evaluate(x, y, verbose=0)", "%step",
     "for i in progress(range(3)): rand(2)"};
