@@ -7,8 +7,8 @@
 #include "repl/notebook/notebook.h"
 
 enum { OUTPUTS_MOST = 1000 };
-#define HEAD_BYTES ((size_t)256 << 10) // of a stream
-#define TAIL_BYTES ((size_t)2 << 20) // at least; twice as many before it is cut
+#define HEAD_BYTES ((size_t)128 << 10) // of a stream or a value
+#define TAIL_BYTES ((size_t)256 << 10)
 enum { LINE_LOOK = 64 << 10 }; // how far a cut looks for the end of a line
 
 // ---- a long stream ----
@@ -118,7 +118,9 @@ static void add_curve(td_notebook_cell *cell, const td_event *event) {
 
 static void add_value(td_notebook_cell *cell, const td_event *event) {
   td_cell_output *output = add_output(cell, TD_OUTPUT_VALUE);
-  if (output) td_text_add_bytes(&output->text, event->text, event->length);
+  if (!output) return;
+  td_text_add_bytes(&output->text, event->text, event->length);
+  if (!output->text.failed) cut_middle(output);
 }
 
 static void add_notice(td_notebook_cell *cell, const td_event *event) { // of warnings and log lines

@@ -65,7 +65,7 @@ static int item_rows(const td_cells_view *v, const td_notebook_cell *cell, int i
   switch (o->kind) {
   case TD_OUTPUT_CURVE: return is_first_curve(cell, index);
   case TD_OUTPUT_IMAGE: return 1 + (o->pixels ? picture_rows(v, o) : 0);
-  case TD_OUTPUT_VALUE: return td_wrap_count(text_of(o), shown_length(o), code_columns(v), true);
+  case TD_OUTPUT_VALUE: return td_wrap_count(text_of(o), shown_length(o), code_columns(v), true) + (o->bytes_cut > 0);
   default: return td_wrap_count(text_of(o), shown_length(o), v->columns, true) + (o->bytes_cut > 0);
   }
 }
@@ -85,7 +85,8 @@ static void draw_text(const td_cells_view *v, place *p, int number, const td_cel
       cut = true;
       if (wanted(p, number))
         td_surface_print(p->surface, row_of(p, number), 0, v->columns, look(v, TD_LOOK_WARNING),
-                         "(%lld lines are left out here)", (long long)o->lines_cut);
+                         "(%lld bytes are left out here, %lld lines)", (long long)o->bytes_cut,
+                         (long long)o->lines_cut);
       number++;
     }
     if (number >= p->first + p->count) break;

@@ -168,6 +168,11 @@ bool td_wrap_next(const char *text, size_t length, int columns, td_wrapped *row)
   row->columns = 0;
   size_t space = at; // behind the last one
   while (at < length && text[at] != '\n') {
+    if (text[at] >= ' ' && text[at] < 127 && row->columns < columns) { // most of all text
+      row->columns++;
+      if (text[at++] == ' ') space = at;
+      continue;
+    }
     td_shown shown = td_show_character(text + at, length - at, row->columns);
     if (row->columns && row->columns + shown.columns > columns) {
       if (row->words && text[at] != ' ' && space > row->begin) at = space;
@@ -175,7 +180,6 @@ bool td_wrap_next(const char *text, size_t length, int columns, td_wrapped *row)
     }
     row->columns += shown.columns;
     at += shown.size;
-    if (text[at - 1] == ' ') space = at;
   }
   row->end = at;
   row->last = at == length;
