@@ -6,10 +6,15 @@
 #include "repl/language/tensors.h"
 #include "repl/language/turn.h"
 
-bool td_boundary_reach_slow(td_interpreter *I, const td_boundary *boundary) {
+static bool reach(td_interpreter *I, const td_boundary *boundary) {
   bool main = !I->turn || I->turn->holder == &I->turn->main;
   if (!main || I->core->loading || !td_aside_possible(I->context)) return true;
   return I->boundary(I, boundary);
+}
+
+bool td_boundary_reach_slow(td_interpreter *I, const td_boundary *boundary) {
+  I->core->loop_boundaries++;
+  return reach(I, boundary);
 }
 
 static double seconds_now(void) {
@@ -58,7 +63,21 @@ static td_value builtin_step_boundary(td_interpreter *I, td_value self, td_value
   return td_boundary_reach(I, label, done, total) ? TD_NONE : TD_NIL;
 }
 
+// An optimizer's step is a boundary where nothing else is: in a loop over progress(...) and in fit one boundary comes
+// between two steps anyway, and a second would be half a step.
+static td_value builtin_optimizer_stepped(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  if (!I->boundary) return TD_NONE;
+  bool told = I->core->loop_boundaries != I->core->loop_boundaries_seen;
+  I->core->loop_boundaries_seen = I->core->loop_boundaries;
+  if (told) return TD_NONE;
+  td_boundary boundary = {"step", arguments[0].tag == TD_TAG_INT ? arguments[0].i : 0, -1};
+  return reach(I, &boundary) ? TD_NONE : TD_NIL;
+}
+
 const td_method td_boundary_builtins[] = {
     {"_step_boundary", "(label='', done=0, total=None)", builtin_step_boundary,
      "Here one step of a loop has ended and the next begins: a run can pause."},
+    {"_optimizer_stepped", "(iterations)", builtin_optimizer_stepped,
+     "An optimizer has taken a step: a run whose loop says no boundaries can pause here."},
     {NULL, NULL, NULL, NULL}};

@@ -1,6 +1,6 @@
-// Step boundaries: where a loop over progress(...) takes its next item, and where fit, evaluate and predict take their
-// next batch. Weights, optimizers and datasets stand between two steps there, so a run can stop and other code can run
-// aside.
+// Step boundaries: where a loop over progress(...) takes its next item, where fit, evaluate and predict take their next
+// batch, and where an optimizer has taken a step in a loop that says nothing. Weights, optimizers and datasets stand
+// between two steps there, so a run can stop and other code can run aside.
 #ifndef TD_LANGUAGE_BOUNDARY_H
 #define TD_LANGUAGE_BOUNDARY_H
 #include "engine/tape/tape.h"

@@ -50,6 +50,7 @@ struct td_core {
   struct td_tensor *watched_gradient; // owned, NULL: none came yet
   int64_t watch_until, watched_at[2]; // milliseconds (watch.c); until 0: nobody looks
   int detours;              // at boundaries (boundary.h), one in the other, that run now
+  uint64_t loop_boundaries, loop_boundaries_seen; // that loops told of; how many there were at an optimizer's last step
   double detoured;          // seconds that runs stood at boundaries
   td_text output;
   int output_stream;        // 1 stdout, 2 stderr

@@ -201,6 +201,13 @@ static bool can_pause(const td_session *s) {
   return td_session_stands(s) || (s->running && !s->aside && (s->paused || takes_steps(s)));
 }
 
+bool td_session_takes_steps(td_session *s) {
+  pthread_mutex_lock(&s->lock);
+  bool can = !s->aside && can_pause(s);
+  pthread_mutex_unlock(&s->lock);
+  return can;
+}
+
 bool td_session_pause(td_session *s) {
   pthread_mutex_lock(&s->lock);
   bool can = !s->aside && can_pause(s);

@@ -48,6 +48,7 @@ td_session_state td_session_get_state(td_session *session);
 // Asks the running cell to stop at its next step boundary; then PAUSED comes. false: none runs that takes steps (it met
 // no boundary for a second, or for ten times its longest step), so only td_session_interrupt can stop it.
 bool td_session_pause(td_session *session);
+bool td_session_takes_steps(td_session *session); // td_session_pause would say true
 bool td_session_resume(td_session *session); // RESUMED comes; takes back a pause that has not begun. false: neither is
 // Goes on to the next boundary: RESUMED, then PAUSED come. When nothing is paused it is td_session_pause.
 bool td_session_step(td_session *session);

@@ -253,8 +253,8 @@ static void draw_output(td_cells_view *v, place *p, const struct height *h, int 
   if (!h->output) return;
   if (cell->folded) {
     if (wanted(p, h->code))
-      td_surface_print(p->surface, row_of(p, h->code), 0, v->columns, look(v, TD_LOOK_FAINT), "(%d rows folded)",
-                       h->output);
+      td_surface_print(p->surface, row_of(p, h->code), 0, v->columns, look(v, TD_LOOK_FAINT), "(%d row%s folded)",
+                       h->output, h->output == 1 ? "" : "s");
     return;
   }
   int shown = least(h->output, h->limit), hidden = h->output - shown;

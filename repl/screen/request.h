@@ -84,7 +84,7 @@ enum td_context_kind {
   X(OUTPUT_UP, CELLS, "S-Up", "scroll its output back")                                                                \
   X(OUTPUT_DOWN, CELLS, "S-Down", "scroll its output on")                                                              \
   X(CELL_LEAVE, CELLS, "i Esc", "back to the prompt")                                                                  \
-  X(COMMAND_LINE, CELLS, ":", ":w :q :wq :x :e")                                                                       \
+  X(COMMAND_LINE, CELLS, ":", ":w NAME, :q, :q!, :wq, :x")                                                                       \
   X(PANE_UP, PANE, "k Up C-p", "up")                                                                                   \
   X(PANE_DOWN, PANE, "j Down C-n", "down")                                                                             \
   X(PANE_PAGE_UP, PANE, "PgUp b C-b", "a page up")                                                                     \

@@ -79,6 +79,7 @@ typedef struct td_screen {
   td_journal *journal;     // NULL: none
   td_journal_found found;  // left: what it offers, until the user has chosen
   td_autosave autosave;
+  bool saves;              // the user has saved: from then on the deck saves itself
   char *path;              // of the deck; NULL: none yet. Owned
   int run_number;          // of the cell that runs; 0: none
   double run_since;

@@ -114,11 +114,12 @@ static void add_hints(td_screen *s, int column) {
     for (const hint *h = paused; h->word; h++) column = add_hint(s, column, h->request, h->word);
   if (state == TD_SESSION_RUNNING || state == TD_SESSION_PAUSING) {
     td_rect area = s->layout.status;
-    const char *word = state == TD_SESSION_RUNNING ? "pause" : "stop";
+    bool steps = td_session_takes_steps(s->session);
+    const char *word = state == TD_SESSION_RUNNING && steps ? "pause" : "stop";
     int used = td_surface_text(&s->surface, area.row, column, area.columns, "Ctrl-C", 6, look(s, TD_LOOK_BAR_KEY));
     used += td_surface_print(&s->surface, area.row, column + used, area.columns, look(s, TD_LOOK_BAR), " %s  ", word);
     column += used;
-    if (s->focus == TD_FOCUS_PROMPT) column = add_hint(s, column, TD_REQUEST_SUBMIT, "at the next step");
+    if (s->focus == TD_FOCUS_PROMPT && steps) column = add_hint(s, column, TD_REQUEST_SUBMIT, "at the next step");
   }
   for (const hint *h = by_focus[s->focus]; h->word; h++) column = add_hint(s, column, h->request, h->word);
   if (s->pane >= 0 && s->focus == TD_FOCUS_PANE)

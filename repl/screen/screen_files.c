@@ -20,11 +20,12 @@ static void open_journal(td_screen *s, td_context *context) {
 
 static void recovered(void *screen, const char *key) {
   td_screen *s = screen;
-  if (key && *key != 'r' && *key != 'd') {
+  enum { CTRL_D = 4 };
+  if (key && *key != '\n' && *key != CTRL_D) { // somebody types code and has not read the question
     td_screen_ask_recovery(s);
     return;
   }
-  if (key && *key == 'r') {
+  if (key && *key == '\n') {
     td_notebook_free(s->notebook);
     s->notebook = s->view.notebook = s->found.left;
     s->found.left = NULL;
@@ -62,8 +63,8 @@ void td_screen_ask_recovery(td_screen *s) {
     return;
   }
   char prompt[120];
-  snprintf(prompt, sizeof prompt, "%d cells were left by a session that died. r: get them back, d: drop them ",
-           s->found.left->count);
+  snprintf(prompt, sizeof prompt, "%d cell%s were left by a session that died. Enter: get them back, Ctrl-D: drop them ",
+           s->found.left->count, s->found.left->count == 1 ? "" : "s");
   td_screen_ask_key(s, prompt, recovered, s);
 }
 
@@ -73,7 +74,7 @@ void td_screen_idle(td_screen *s) {
   if (!s->found.left) td_journal_update(s->journal, s->notebook, now, false);
   const char *problem = td_journal_problem(s->journal);
   if (problem) td_screen_say(s, "the journal can't be written: %s", problem);
-  if (td_autosave_due(&s->autosave, s->notebook, s->path, now)) td_screen_save(s, NULL);
+  if (s->saves && td_autosave_due(&s->autosave, s->notebook, s->path, now)) td_screen_save(s, NULL);
 }
 
 void td_screen_close_files(td_screen *s) {
@@ -110,8 +111,10 @@ bool td_screen_save(td_screen *s, const char *path) {
     open_journal(s, context);
     td_screen_ask_recovery(s);
   }
+  s->saves = s->saves || ok;
   if (ok) td_screen_say(s, "saved %s", path);
-  else td_screen_say(s, "not saved: %s", context ? context->error.message : "no memory");
+  else td_screen_say(s, "not saved: %s%s", context ? context->error.message : "no memory",
+                     s->notebook->overtaken ? "; Ctrl-X Ctrl-S asks, :w NAME saves elsewhere" : "");
   td_context_free(context);
   return ok;
 }
@@ -120,9 +123,17 @@ static void save_as(void *screen, const char *line) {
   if (line && *line) td_screen_save(screen, line);
 }
 
+static void overwrite(void *screen, const char *key) {
+  if (key && *key == 'o') td_screen_save(screen, NULL);
+  else td_screen_say(screen, "not saved; :w NAME saves it elsewhere");
+}
+
 void td_screen_ask_save(td_screen *s) {
   td_screen_sync(s);
-  if (s->path) td_screen_save(s, NULL);
+  if (s->path && s->notebook->overtaken)
+    td_screen_ask_key(s, "the file was changed by somebody else since it was read. o: write over it, n: leave it ",
+                      overwrite, s);
+  else if (s->path) td_screen_save(s, NULL);
   else td_screen_ask(s, "save as: ", save_as, s);
 }
 

@@ -95,7 +95,7 @@ static void question_key(td_screen *s, const td_key *key) {
     answer_question(s, NULL);
   } else if (s->question.key) {
     char letter[5] = "";
-    if (key->code < 128) letter[0] = (char)key->code;
+    if (key->code < 128) letter[0] = (char)(key->modifiers & TD_CONTROL ? key->code & 31 : key->code);
     else if (key->code == TD_KEY_ENTER) letter[0] = '\n';
     if (*letter) answer_question(s, letter);
   } else {

@@ -46,7 +46,7 @@ static void run_range(td_screen *s, int first, int end, bool stale_only) {
 // A cell that failed takes those that wait for it along: what they need isn't there.
 static void drop_queue(td_screen *s) {
   int dropped = td_session_drop_queued(s->session);
-  if (dropped > 0) td_screen_say(s, "%d cells that waited won't run", dropped);
+  if (dropped > 0) td_screen_say(s, "%d cell%s that waited won't run", dropped, dropped == 1 ? "" : "s");
 }
 
 // ---- the prompt ----
@@ -126,6 +126,26 @@ static void strip_prompts(td_text *entry) {
   *entry = plain;
 }
 
+// A body that was pasted with its indentation stands at the margin.
+static void dedent(td_text *entry) {
+  size_t indent = entry->length ? strspn(entry->data, " \t") : 0;
+  for (const char *line = entry->data; indent && line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+    size_t own = strspn(line, " \t");
+    if (line[own] == '\n' || !line[own]) continue;
+    while (indent && (own < indent || memcmp(line, entry->data, indent) != 0)) indent--;
+  }
+  if (!indent) return;
+  td_text plain = {0};
+  for (const char *line = entry->data; *line;) {
+    size_t length = strcspn(line, "\n"), blank = strspn(line, " \t"), skip = blank < indent ? blank : indent;
+    if (skip > length) skip = length;
+    td_text_add_bytes(&plain, line + skip, length - skip + (line[length] == '\n'));
+    line += length + (line[length] == '\n');
+  }
+  td_text_clear(entry);
+  *entry = plain;
+}
+
 static void run_new_cell(td_screen *s, const char *text, size_t length, bool at_step) {
   int index = s->notebook->count;
   if (!td_notebook_insert(s->notebook, index, false, text, length)) {
@@ -135,8 +155,9 @@ static void run_new_cell(td_screen *s, const char *text, size_t length, bool at_
   s->view.follow = true;
   bool waits = td_session_get_state(s->session) == TD_SESSION_RUNNING;
   td_screen_run_cell(s, index, at_step || is_read_only(text));
-  if (waits && at_step) td_screen_say(s, "runs at the next step");
-  else if (waits && !is_read_only(text)) td_screen_say(s, "waits for its turn; Alt-Enter runs at the next step");
+  if (waits && at_step && td_session_takes_steps(s->session)) td_screen_say(s, "runs at the next step");
+  else if (waits && !is_read_only(text)) td_screen_say(s, "waits for its turn%s",
+                                                          td_session_takes_steps(s->session) ? "; Alt-Enter runs at the next step" : "");
 }
 
 void td_screen_run_line(void *screen, const char *line) { run_new_cell(screen, line, strlen(line), false); }
@@ -164,6 +185,7 @@ void td_screen_submit(td_screen *s, bool at_step) {
   td_text entry = {0};
   td_text_add_bytes(&entry, s->draft.data ? s->draft.data : "", s->draft.length);
   strip_prompts(&entry);
+  dedent(&entry);
   td_entry_trim(&entry);
   int position = td_edit_history_position();
   if (entry.length) td_edit_remember(entry.data);
@@ -218,6 +240,13 @@ static void say_of_run(td_screen *s, const char *text) { // until the cell ends
   s->message_run = s->run_number;
 }
 
+static void say_stopping(td_screen *s) {
+  int dropped = td_session_drop_queued(s->session);
+  char text[64];
+  snprintf(text, sizeof text, "stopping; %d that waited won't run", dropped);
+  say_of_run(s, dropped > 0 ? text : "stopping");
+}
+
 void td_screen_interrupt(td_screen *s) {
   if (s->question.answer) {
     td_key escape = {.code = TD_KEY_ESCAPE, .bytes = "\033", .length = 1};
@@ -238,8 +267,7 @@ void td_screen_interrupt(td_screen *s) {
       td_session_interrupt(s->session);
       s->interrupting = true;
       s->input = false;
-      drop_queue(s);
-      say_of_run(s, "stopping");
+      say_stopping(s);
     }
     break;
   case TD_SESSION_ASIDE: td_session_interrupt(s->session); say_of_run(s, "stopping the cell; the run stays paused"); break;
@@ -251,13 +279,12 @@ void td_screen_interrupt(td_screen *s) {
 }
 
 static void stop(td_screen *s) {
-  td_session_state state = td_session_get_state(s->session);
-  drop_queue(s);
-  if (state == TD_SESSION_IDLE) td_screen_say(s, "nothing runs");
-  else {
-    if (!td_session_stop_run(s->session)) td_session_interrupt(s->session);
-    say_of_run(s, "stopping");
+  if (td_session_get_state(s->session) == TD_SESSION_IDLE) {
+    td_screen_say(s, "nothing runs");
+    return;
   }
+  if (!td_session_stop_run(s->session)) td_session_interrupt(s->session);
+  say_stopping(s);
 }
 
 static void resume(td_screen *s) { // F5: go on; where nothing is paused, run the cell
