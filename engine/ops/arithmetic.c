@@ -302,7 +302,8 @@ static const td_op div_op = {
   .vjp = div_vjp,
   .saves = TD_SAVES_IN1 | TD_SAVES_OUTPUT,
   .doc = "divide(x, y); with rounding_mode \"floor\" floor_divide(x, y), with \"trunc\" rounded toward 0 as in C.\n"
-         "Gradient: that of divide; 0 for the rounded ones. Integers stay integers when rounded; y = 0 is an error then.",
+         "Gradient: that of divide; 0 for the rounded ones. Integers stay integers when rounded; y = 0 is an error "
+         "then.",
   .example = "div(tensor([-7, 7]), 2, rounding_mode=\"trunc\").tolist()  # [-3, 3]",
   .samples = TD_SAMPLES{
     { .shapes = "3,4; 3,4", .low = 0.3, .high = 2 },
@@ -539,6 +540,6 @@ static const td_op abs_op = {
 td_tensor *td_abs(td_scope *s, td_tensor *x) { return td_scope_apply(s, &abs_op, NULL, 1, x); }
 
 const td_op *const td_family_arithmetic[] = {
-  &add_op, &subtract_op, &multiply_op, &divide_op, &floor_divide_op, &div_op, &remainder_op, &fmod_op, &lerp_op, &negative_op,
-  &sign_op, &abs_op, &chain_op, &chain_quotient_op, &abs_gradient_op, NULL,
+  &add_op, &subtract_op, &multiply_op, &divide_op, &floor_divide_op, &div_op, &remainder_op, &fmod_op, &lerp_op,
+  &negative_op, &sign_op, &abs_op, &chain_op, &chain_quotient_op, &abs_gradient_op, NULL,
 };

@@ -583,7 +583,8 @@ static int attention_infer(td_infer *infer) {
   infer->out[LOGS] = matrices(&heads, wide, q->shape[q->rank - 2], 1);
   infer->out[LOGS].rank--;
   infer->out[KEPT] = (td_meta){.dtype = TD_BOOL, .rank = 1};
-  if (infer->args[DROPOUT].f > 0) infer->out[KEPT] = matrices(&heads, TD_BOOL, q->shape[q->rank - 2], k->shape[k->rank - 2]);
+  if (infer->args[DROPOUT].f > 0)
+    infer->out[KEPT] = matrices(&heads, TD_BOOL, q->shape[q->rank - 2], k->shape[k->rank - 2]);
   return td_draw_check_key(infer);
 }
 
@@ -759,8 +760,8 @@ static td_tensor *row_sums(td_scope *s, td_tensor *t) {
 }
 
 // dq = scale slope k, dk = scale slope^T q, dv = p^T c, with cotangents uq, uk, uv: what reaches slope is
-// scale (uq k^T + q uk^T), what reaches p is off times it and c uv^T. In p^T c and in off, c v^T - delta, p and c v^T are
-// dropped where there is dropout.
+// scale (uq k^T + q uk^T), what reaches p is off times it and c uv^T. In p^T c and in off, c v^T - delta, p and c v^T
+// are dropped where there is dropout.
 static int adjoint_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
   whole w = whole_of(rule);
@@ -817,8 +818,8 @@ static const td_op adjoint_op = {
     .saves = TD_SAVES_INPUTS,
     .doc =
         "Gradients of scaled_dot_product_attention in q, k and v for the cotangent c. With p = exp(scale q k^T + mask "
-        "- logs) and g = p (c v^T - deltas): scale g k, scale g^T q, p^T c; where kept is given, p^T c and c v^T are dropped as the "
-        "probabilities were.\nGradient: by matrix products.",
+        "- logs) and g = p (c v^T - deltas): scale g k, scale g^T q, p^T c; where kept is given, p^T c and c v^T are "
+        "dropped as the probabilities were.\nGradient: by matrix products.",
     .samples = TD_SAMPLES{{"3,2; 4,2; 4,3; 3,3; 3; 3; none; none", NULL, 0.2, 1, NULL},
                           {"2,3,2; 1,4,2; 4,1; 2,3,1; 2,3; 2,3; 3,4; none", "is_causal=True, scale=0.5", 0.2, 1, NULL},
                           {"3,2; 4,2; 4,3; 3,3; 3; 3; 3,4; none", NULL, 0, 1,
@@ -908,8 +909,8 @@ static const td_op attention = {
         "mask [..., L, S]: bool, True takes part; or floating, added to the scores. is_causal lets row i see the keys "
         "up to i. scale None is 1 / sqrt(E). A row that may see no key is 0, and so is its gradient. The scores are "
         "never held whole.\n"
-        "With dropout_p each probability becomes 0 that often and is divided by 1 - dropout_p else. enable_gqa: the heads, "
-        "third axis from the end, of k and v are fewer, and each serves a group of q's.\n"
+        "With dropout_p each probability becomes 0 that often and is divided by 1 - dropout_p else. enable_gqa: the "
+        "heads, third axis from the end, of k and v are fewer, and each serves a group of q's.\n"
         "Gradient: scores are computed again, block by block; that of a floating mask, and those of second order, "
         "hold them whole.",
     .example = "scaled_dot_product_attention(ones((1, 2)), ones((2, 2)), tensor([[1.], [3.]])).item()  # 2.0",

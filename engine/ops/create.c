@@ -53,7 +53,8 @@ static int full_kernel(const td_call *call) {
   const td_view *out = &call->out[0];
   uint8_t from = value->count ? TD_FLOAT64 : TD_INT64;
   bool fits = value->count || td_dtype_category(out->dtype) != 1 || holds(out->dtype, value->i);
-  fits &= td_cast_run(out->data, out->dtype, value->count ? (const void *)&value->f : &value->i, from, 0, out->size, false);
+  const void *number = value->count ? (const void *)&value->f : &value->i;
+  fits &= td_cast_run(out->data, out->dtype, number, from, 0, out->size, false);
   if (fits) return TD_OK;
   if (value->count) return hold_fail(call, "value ", value->f);
   return td_error_set(call->context, TD_ERROR_VALUE, "%s: dtype %s can't hold value %lld", call->op->name,

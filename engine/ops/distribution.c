@@ -232,8 +232,9 @@ static double slope_by_series(double a, double x) {
   return sum;
 }
 
-// Else by the integral over one side of x, of (log t - digamma(a)) times the density in units of that at x. With t = x +
-// side u, u = width exp(v - exp(-v)), it falls off doubly exponentially in v at the left, and as the density does.
+// Else by the integral over one side of x, of (log t - digamma(a)) times the density in units of that at x. With
+// t = x + side u, u = width exp(v - exp(-v)), it falls off doubly exponentially in v at the left, and as the density
+// does.
 static double slope_by_integral(double a, double x, double side) {
   enum { POINTS = 128 };
   double digamma = td_digamma(a), width = sqrt(x), low = -4, high = 5, step = (high - low) / POINTS, sum = 0;

@@ -340,6 +340,6 @@ KIND_ROW(signbit, SIGNBIT(x), "Whether x is negative; of -0.0 and NaN, whether t
          "signbit(tensor([-0., 0., -2.])).tolist()  # [True, False, True]")
 
 const td_op *const td_family_floating[] = {
-  &copysign_op, &nextafter_op, &heaviside_op, &ldexp_op, &frexp_op, &nan_to_num_op, &isnan_op, &isinf_op, &isposinf_op, &isneginf_op,
-  &isfinite_op, &signbit_op, &copysign_gradient_op, NULL,
+  &copysign_op, &nextafter_op, &heaviside_op, &ldexp_op, &frexp_op, &nan_to_num_op, &isnan_op, &isinf_op, &isposinf_op,
+  &isneginf_op, &isfinite_op, &signbit_op, &copysign_gradient_op, NULL,
 };

@@ -57,7 +57,8 @@ static int search_run(const td_call *call, const td_view *edges, const td_view *
   uint8_t dtype = compared_dtype(call);
   char *space = call->workspace;
   td_view flat = *edges;
-  search s = {.edges = &flat, .right = right, .whole = dtype == TD_INT64, .line = 1, .out = (int64_t *)call->out[0].data};
+  search s = {.edges = &flat, .right = right, .whole = dtype == TD_INT64, .line = 1};
+  s.out = (int64_t *)call->out[0].data;
   if (!values->size) return TD_OK;
   flat.data = (char *)td_flat_fill(call->context->pool, edges, dtype,
                                    td_space_take(&space, td_flat_bytes(edges, dtype)));
@@ -89,7 +90,8 @@ static int search_infer(td_infer *infer) {
   bool fits = edges->rank == values->rank;
   for (int i = 0; fits && i < edges->rank - 1; i++) fits = edges->shape[i] == values->shape[i];
   if (fits) return TD_OK;
-  return td_infer_fail(infer, TD_ERROR_SHAPE, "the sorted sequences must be one line, or have the values' axes but the last");
+  return td_infer_fail(infer, TD_ERROR_SHAPE,
+                       "the sorted sequences must be one line, or have the values' axes but the last");
 }
 
 static int bucket_infer(td_infer *infer) {
@@ -120,12 +122,15 @@ static int bincount_infer(td_infer *infer) {
   const td_meta *x = &infer->in[0], *weights = &infer->in[1];
   int64_t least = infer->args[0].i, largest = -1;
   bool weighted = weights->rank <= TD_RANK_MAX;
-  if (td_dtype_is_float(x->dtype)) return td_infer_fail(infer, TD_ERROR_DTYPE, "counts integers, not %s", td_dtype_name(x->dtype));
+  if (td_dtype_is_float(x->dtype))
+    return td_infer_fail(infer, TD_ERROR_DTYPE, "counts integers, not %s", td_dtype_name(x->dtype));
   if (x->rank != 1) return td_infer_fail(infer, TD_ERROR_SHAPE, "x must be 1-d");
-  if (least < 0) return td_infer_fail(infer, TD_ERROR_VALUE, "minlength must not be negative, it is %lld", (long long)least);
+  if (least < 0)
+    return td_infer_fail(infer, TD_ERROR_VALUE, "minlength must not be negative, it is %lld", (long long)least);
   if (weighted && !td_shape_equal(x->rank, x->shape, weights->rank, weights->shape))
     return td_infer_fail(infer, TD_ERROR_SHAPE, "weights must have the shape of x");
-  if (weighted && !td_dtype_is_float(weights->dtype)) return td_infer_fail(infer, TD_ERROR_DTYPE, "weights must be floating");
+  if (weighted && !td_dtype_is_float(weights->dtype))
+    return td_infer_fail(infer, TD_ERROR_DTYPE, "weights must be floating");
   if (!infer->tensors) return td_infer_fail(infer, TD_ERROR_VALUE, "the shape of the result depends on values");
   td_view view;
   td_view_of(&view, infer->tensors[0]);
@@ -136,7 +141,8 @@ static int bincount_infer(td_infer *infer) {
                            (long long)i, (long long)value);
     if (value > largest) largest = value;
   }
-  if (largest >= ((int64_t)1 << 48)) return td_infer_fail(infer, TD_ERROR_VALUE, "the largest number, %lld, is too large", (long long)largest);
+  if (largest >= ((int64_t)1 << 48))
+    return td_infer_fail(infer, TD_ERROR_VALUE, "the largest number, %lld, is too large", (long long)largest);
   infer->out[0] = (td_meta){.dtype = weighted ? weights->dtype : TD_INT64, .rank = 1};
   infer->out[0].shape[0] = largest + 1 > least ? largest + 1 : least;
   return TD_OK;
@@ -211,13 +217,13 @@ static const td_op searchsorted = {
   };
 BUCKET_ROW(bucketize, "boundaries",
            "The bucket between sorted boundaries that each element falls into, as int64: 0 below the first.\n"
-           "An element that equals a boundary is in the bucket on its left, with right=True in the one on its right, as "
-           "in PyTorch; digitize has it the other way round.",
+           "An element that equals a boundary is in the bucket on its left, with right=True in the one on its right, "
+           "as in PyTorch; digitize has it the other way round.",
            "bucketize(tensor([0., 1., 2.]), tensor([1., 2.])).tolist()  # [0, 0, 1]")
 BUCKET_ROW(digitize, "bins",
            "The bucket between sorted bins that each element falls into, as int64: 0 below the first.\n"
-           "An element that equals an edge is in the bucket on its right, with right=True in the one on its left, as in "
-           "NumPy; bucketize has it the other way round.",
+           "An element that equals an edge is in the bucket on its right, with right=True in the one on its left, as "
+           "in NumPy; bucketize has it the other way round.",
            "digitize(tensor([0., 1., 2.]), tensor([1., 2.])).tolist()  # [0, 1, 2]")
 
 static const td_op bincount = {

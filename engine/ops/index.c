@@ -369,9 +369,9 @@ static const td_op take = {
     .saves = TD_SAVES_IN1,
     .doc = "The slices of x at integer indices along axis; the index's shape takes the axis's place. Without an axis, "
            "the elements at positions in row-major order, as in NumPy and PyTorch.\n"
-           "Negative indices count from the end, others out of range are an error. mode=\"wrap\" counts around instead, "
-           "\"clip\" takes the nearest place that there is, the first one for negative indices. PyTorch's order, "
-           "index_select(x, axis, index), is understood.\n"
+           "Negative indices count from the end, others out of range are an error. mode=\"wrap\" counts around "
+           "instead, \"clip\" takes the nearest place that there is, the first one for negative indices. PyTorch's "
+           "order, index_select(x, axis, index), is understood.\n"
            "Gradient: the cotangent, added up at the places that were read.",
     .example = "take(tensor([[10, 20], [30, 40]]), [1, 0, 0], axis=0).tolist()  # [[30, 40], [10, 20], [10, 20]]",
     .samples = TD_SAMPLES{{"4,3; 5", NULL, -3, 2, "float64; int64"},

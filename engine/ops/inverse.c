@@ -130,7 +130,8 @@ static int square_infer(td_infer *infer) {
 }
 
 // The derivative of the cofactors along C. In the bases of the SVD, C' = U^T C V, it has on the diagonal the sums of
-// C'_jj P_ij over j != i, and -C'_ji P_ij beside it, P_ij being the product of all singular values but the i-th and j-th.
+// C'_jj P_ij over j != i, and -C'_ji P_ij beside it, P_ij being the product of the singular values but the i-th and
+// j-th.
 static double product_without(const td_problem *p, const void *values, int64_t n, int64_t i, int64_t j) {
   double product = 1;
   for (int64_t k = 0; k < n; k++)

@@ -188,8 +188,8 @@ static const td_op norm_op = {
     .vjp = norm_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,
     .doc = "Length of the vectors along axis (of all elements when None): (sum |x|^ord)^(1/ord).\n"
-           "ord = inf is the largest |x|, -inf the smallest, 0 the number of elements that are not 0. Matrices are taken "
-           "as vectors of their elements.\n"
+           "ord = inf is the largest |x|, -inf the smallest, 0 the number of elements that are not 0. Matrices are "
+           "taken as vectors of their elements.\n"
            "Gradient: c sign(x) (|x| / norm)^(ord - 1); 0 where x or the norm is 0, and for ord = 0; elements that tie "
            "for an infinite ord share.",
     .example = "norm(tensor([3., 4.])).item()  # 5.0",

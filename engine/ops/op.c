@@ -1,6 +1,6 @@
-// Eager dispatch: infer, allocate, run the kernel, stamp, record. Half floats are widened to float32 before a kernel and
-// narrowed after it, so kernels never see them (unless the row says TD_HALF). Also the lookup of rows by name and what
-// can be said of a row (its signature).
+// Eager dispatch: infer, allocate, run the kernel, stamp, record. Half floats are widened to float32 before a kernel
+// and narrowed after it, so kernels never see them (unless the row says TD_HALF). Also the lookup of rows by name and
+// what can be said of a row (its signature).
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -307,7 +307,8 @@ static int run_widened(const td_infer *infer, td_tensor *const *in, td_tensor *c
   }
   for (; outs < infer->out_count && !code; outs++) {
     bool half = td_dtype_is_half(out[outs]->dtype);
-    wide_out[outs] = half ? td_tensor_new(context, TD_FLOAT32, out[outs]->rank, out[outs]->shape) : td_tensor_ref(out[outs]);
+    wide_out[outs] =
+        half ? td_tensor_new(context, TD_FLOAT32, out[outs]->rank, out[outs]->shape) : td_tensor_ref(out[outs]);
     if (!wide_out[outs]) code = context->error.code;
   }
   if (!code) code = run_kernel(infer, wide_in, wide_out);
@@ -363,7 +364,8 @@ static double seconds_now(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args, td_tensor **out) {
+int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
+                td_tensor **out) {
   if (atomic_load_explicit(&context->interrupt, memory_order_relaxed))
     return td_error_set(context, TD_ERROR_INTERRUPT, "interrupted before %s", op->name);
   td_arg filled[TD_PARAM_MAX];

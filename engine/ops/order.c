@@ -255,7 +255,8 @@ static void load(td_ordered *line) {
   const td_ordering *o = line->ordering;
   const td_view *x = o->x;
   int last = o->line_count ? o->line[o->line_count - 1] : 0;
-  int64_t step = o->line_count ? x->strides[last] * td_dtype_bytes(x->dtype) : 0, n = o->line_count ? x->shape[last] : 1;
+  int64_t n = o->line_count ? x->shape[last] : 1;
+  int64_t step = o->line_count ? x->strides[last] * td_dtype_bytes(x->dtype) : 0;
   line->numbers = o->n;
   for (int64_t begin = 0; begin < o->n; begin += n)
     for (int64_t place = begin, part; place < begin + n && !td_pool_stopped(line->pool); place += part) {

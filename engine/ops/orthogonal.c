@@ -118,8 +118,8 @@ static const td_op qr = {
     .missing = td_needs_lapack,
     .doc =
         "a = q @ r with orthonormal columns of q and r upper triangular; a tuple (q, r). q is m x min(m, n), or m x m "
-        "with mode=\"complete\", or m x 0 with mode=\"r\", which is faster. The signs on r's diagonal are LAPACK's, as in "
-        "NumPy and PyTorch.\n"
+        "with mode=\"complete\", or m x 0 with mode=\"r\", which is faster. The signs on r's diagonal are LAPACK's, as "
+        "in NumPy and PyTorch.\n"
         "Gradient: (cq + q @ copy(m)) @ inv(r).T with m = r @ cr.T - cq.T @ q and copy the mirrored lower triangle; "
         "for m < n of the first m columns, which must be independent, as the columns of a must be for m >= n. With "
         "mode=\"complete\" and m > n, and with mode=\"r\", there is none.",

@@ -95,7 +95,8 @@ static void open_axes(const td_call *call, const td_arg *axes, td_ordering *o) {
 // Of nothing: NaN, as the mean is.
 static void fill_empty(const td_call *call) {
   for (int k = LOWS; k <= WEIGHTS; k++)
-    if (call->out[k].size) memset(call->out[k].data, 0, (size_t)(call->out[k].size * td_dtype_bytes(call->out[k].dtype)));
+    if (call->out[k].size)
+      memset(call->out[k].data, 0, (size_t)(call->out[k].size * td_dtype_bytes(call->out[k].dtype)));
   for (int64_t i = 0; i < call->out[RESULTS].size; i++) put_number(&call->out[RESULTS], i, (double)NAN);
   if (call->out[RESULTS].size && call->context->warn)
     call->context->warn(call->context->owner, "an order statistic of no elements is NaN");
@@ -126,7 +127,8 @@ static int quantile_run(const td_call *call, bool pass_nan) {
   w.method = (enum method)call->args[METHOD].i;
   for (int64_t i = 0; i < w.count; i++)
     if (!(q[i] >= 0 && q[i] <= w.scale))
-      return td_error_set(call->context, TD_ERROR_VALUE, "%s: q must be 0 to %g, not %g", call->op->name, w.scale, q[i]);
+      return td_error_set(call->context, TD_ERROR_VALUE, "%s: q must be 0 to %g, not %g", call->op->name, w.scale,
+                          q[i]);
   return order_statistic(call, &call->args[AXIS], td_scratch_take(&scratch, 0, 1), &w);
 }
 
@@ -276,7 +278,7 @@ MEDIAN_ROW(median, "The middle element over axis (all axes when None); NaN where
 MEDIAN_ROW(nanmedian, "The middle one of the elements over axis that are not NaN; NaN where there is none.",
            "nanmedian(tensor([4., nan, 3.])).item()  # 3.5")
 
-#define QUANTILE_ROW(NAME, KERNEL, WORDS, SAMPLES, EXAMPLE)                                                                     \
+#define QUANTILE_ROW(NAME, KERNEL, WORDS, SAMPLES, EXAMPLE)                                                    \
   static const td_op NAME##_op = {                                                                             \
       .name = #NAME,                                                                                           \
       .params = {TD_X,                                                                                         \
@@ -328,8 +330,9 @@ QUANTILE_ROW(
     quantile, quantile_kernel,
     "The value below which a share q (0 to 1) of the elements over axis lies; NaN where there is one, and of nothing.",
     quantile_samples, "quantile(tensor([1., 2., 3., 4., 5.]), 0.25).item()  # 2.0")
-QUANTILE_ROW(nanquantile, nanquantile_kernel, "quantile of the elements over axis that are not NaN; NaN where there is none.",
-             quantile_samples, "nanquantile(tensor([1., nan, 3.]), 0.5).item()  # 2.0")
+QUANTILE_ROW(nanquantile, nanquantile_kernel,
+             "quantile of the elements over axis that are not NaN; NaN where there is none.", quantile_samples,
+             "nanquantile(tensor([1., nan, 3.]), 0.5).item()  # 2.0")
 QUANTILE_ROW(percentile, quantile_kernel, "quantile with q in percent, 0 to 100.", percentile_samples,
              "percentile(tensor([1., 2., 3., 4., 5.]), 75).item()  # 4.0")
 QUANTILE_ROW(nanpercentile, nanquantile_kernel, "nanquantile with q in percent, 0 to 100.", percentile_samples,

@@ -148,8 +148,8 @@ static const td_op random_uniform = {
     .infer = uniform_infer,
     .kernel = uniform_kernel,
     .no_gradient = td_drawn,
-    .doc = "Numbers spread evenly over [low, high): a tensor of that shape, uniform(low, high) one of them, and NumPy's "
-           "order, uniform(low, high, shape), is known by a shape in brackets, or an int after two numbers: "
+    .doc = "Numbers spread evenly over [low, high): a tensor of that shape, uniform(low, high) one of them, and "
+           "NumPy's order, uniform(low, high, shape), is known by a shape in brackets, or an int after two numbers: "
            "uniform(0, 1, 5).\n"
            "The same seed gives the same numbers, "
            "whatever the size and the number of threads.",

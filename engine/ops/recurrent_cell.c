@@ -30,9 +30,11 @@
 #define VALUE(kept) ((kept) > 0 ? (kept) : 1 + (kept))
 #define LACK(kept) ((kept) > 0 ? 1 - (kept) : -(kept)) // 1 - VALUE
 #define SLOPE(kept) (ABS(kept) * (1 - ABS(kept)))
-#define TANH_OF(T, x, value, slope)                                                                                 \
-  const T value##_e = EXPM1(MINIMUM(2 * ABS(x), (T)(sizeof(T) == sizeof(float) ? 80 : 700))), value##_d = 2 + value##_e; \
-  const T value = (x) < 0 ? -value##_e / value##_d : value##_e / value##_d, slope = (1 + value##_e) / value##_d * (4 / value##_d)
+#define TANH_OF(T, x, value, slope)                                                           \
+  const T value##_e = EXPM1(MINIMUM(2 * ABS(x), (T)(sizeof(T) == sizeof(float) ? 80 : 700))), \
+          value##_d = 2 + value##_e;                                                          \
+  const T value = (x) < 0 ? -value##_e / value##_d : value##_e / value##_d,                   \
+          slope = (1 + value##_e) / value##_d * (4 / value##_d)
 
 #define LSTM(T, name)                                                                                      \
   TD_CLONES static void name##_lstm(const td_cell_step *s) {                                               \

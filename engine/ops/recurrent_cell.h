@@ -29,6 +29,7 @@ typedef struct td_cell {
 } td_cell;
 
 // A sigmoid is kept as its value below 1/2 and as what it lacks to 1, negative, above; a tanh (g, n, rnn's) by its
-// argument: so their slopes have all digits where they are flat. lstm: kept i f g o c, gradients i f g o. gru: kept r z n q with q the state's part of n, gradients n r z q. rnn: one.
+// argument: so their slopes have all digits where they are flat. lstm: kept i f g o c, gradients i f g o. gru: kept
+// r z n q with q the state's part of n, gradients n r z q. rnn: one.
 extern const td_cell td_cell_lstm, td_cell_gru, td_cell_tanh, td_cell_relu;
 #endif

@@ -219,7 +219,8 @@ static td_tensor *gate_back(td_scope *s, td_tensor *c, td_tensor *kept) {
   return td_multiply(s, c, td_multiply(s, gate(s, kept), lack(s, kept)));
 }
 static td_tensor *tanh_back(td_scope *s, td_tensor *c, td_tensor *x) {
-  td_tensor *twice = td_add(s, x, x), *slope = td_multiply(s, td_sigmoid(s, twice), td_sigmoid(s, td_negative(s, twice)));
+  td_tensor *twice = td_add(s, x, x);
+  td_tensor *slope = td_multiply(s, td_sigmoid(s, twice), td_sigmoid(s, td_negative(s, twice)));
   return td_multiply(s, td_multiply(s, c, td_scope_number(s, 4, c)), slope);
 }
 

@@ -276,7 +276,8 @@ static const td_sample total_samples[] = {
 
 REDUCE_ROW(sum, TD_ALIAS("reduce_sum"), td_reduction_infer_total, .flags = TD_LINEAR, .vjp = sum_vjp,
            .doc = "Sum of the elements over axis (all axes when None); keepdims keeps them with size 1.\n"
-                  "Sums of integers and bools are int64. The sum of nothing is 0. Floats are added in double precision.\n"
+                  "Sums of integers and bools are int64. The sum of nothing is 0. Floats are added in double "
+                  "precision.\n"
                   "Gradient: the cotangent, for every element.",
            .example = "sum(tensor([[1., 2.], [3., 4.]]), axis=0).tolist()  # [4.0, 6.0]", .samples = total_samples)
 
@@ -320,7 +321,8 @@ EXTREME_ROW(nanmin, NULL, "Smallest element over axis that is not NaN; NaN where
 
 REDUCE_ROW(aminmax, NULL, aminmax_infer, .outputs = 2, .vjp = aminmax_vjp, .saves = TD_SAVES_IN0 | TD_SAVES_OUTPUT,
            .doc = "The smallest and the largest element over axis (all axes when None), as a tuple.\n"
-                  "NaN where there is one; of nothing an error. Gradient: of each its cotangent; elements that tie share it.",
+                  "NaN where there is one; of nothing an error. Gradient: of each its cotangent; elements that tie "
+                  "share it.",
            .example = "aminmax(tensor([3., 1., 2.]))[1].item()  # 3.0", .samples = reduce_samples)
 
 REDUCE_ROW(any, TD_ALIAS("reduce_any"), truth_infer, .no_gradient = "bool result",

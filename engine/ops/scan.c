@@ -1,5 +1,5 @@
-// Running reductions along an axis: sums, products, extremes, log-sum-exp, and the recurrence that their gradients need.
-// Without an axis they run over all elements in row-major order and the result is 1-d, as in NumPy.
+// Running reductions along an axis: sums, products, extremes, log-sum-exp, and the recurrence that their gradients
+// need. Without an axis they run over all elements in row-major order and the result is 1-d, as in NumPy.
 //  1. The input is brought into the result first, where it is of another dtype or lies otherwise, and is scanned in
 //     place: outer x n x inner elements.
 //  2. A unit is a block of inner columns, scanned side by side. Long sums are cut into blocks along the axis too: their
@@ -514,7 +514,8 @@ static int cumprod_vjp(td_rule *rule) {
 static int extreme_vjp(td_rule *rule) { // to the elements that were found
   along a = along_of(rule, &rule->in_meta[0]);
   if (a.empty || !rule->cotangent[0]) return TD_OK;
-  rule->din[0] = leave(rule, &a, td_gather_adjoint(&rule->scope, rule->cotangent[0], rule->out[1], a.axis, a.rank, a.shape));
+  td_tensor *c = td_gather_adjoint(&rule->scope, rule->cotangent[0], rule->out[1], a.axis, a.rank, a.shape);
+  rule->din[0] = leave(rule, &a, c);
   return TD_OK;
 }
 
@@ -665,8 +666,8 @@ static const td_op recurrence_op = {
     .workspace = recurrence_workspace,
     .vjp = recurrence_vjp,
     .saves = TD_SAVES_IN1 | TD_SAVES_OUTPUT,
-    .doc = "y[j] = x[j] + factor[j] y[j - 1] along axis; with reverse y[j] = x[j] + factor[j + 1] y[j + 1], which is its "
-           "transpose.\n"
+    .doc = "y[j] = x[j] + factor[j] y[j - 1] along axis; with reverse y[j] = x[j] + factor[j + 1] y[j + 1], which is "
+           "its transpose.\n"
            "Gradient: the recurrence of the cotangent from the other end, s; for factor[j] s[j] y[j - 1].",
     .samples = TD_SAMPLES{{"4; 4", "axis=0", -2, 2, NULL},
                           {"2,3,2; 2,3,2", "axis=1, reverse=True", -2, 2, NULL},

@@ -344,9 +344,9 @@ static void set_vjp(td_rule *rule, const written *w) { // numbers of the writes,
   rule->din[2] = td_where(s, td_equal(s, back(w, last), numbers), back(w, w->c), zero);
 }
 
-// The product of a target's other factors, for each of its factors; zeros: those that are 0, counted. Nothing is divided
-// by 0: a zero factor enters by itself, as what is left when it is the only other one, so that derivatives of the
-// product of the others are right too.
+// The product of a target's other factors, for each of its factors; zeros: those that are 0, counted. Nothing is
+// divided by 0: a zero factor enters by itself, as what is left when it is the only other one, so that derivatives of
+// the product of the others are right too.
 static td_tensor *other_factors(td_scope *s, td_tensor *factor, td_tensor *product, td_tensor *zeros, td_tensor *sum) {
   td_tensor *zero = td_scope_number(s, 0, product), *one = td_scope_number(s, 1, product);
   td_tensor *is_zero = td_equal(s, factor, zero), *is_one = td_equal(s, zeros, one);
@@ -365,7 +365,8 @@ static void multiply_vjp(td_rule *rule, const written *w) {
   td_tensor *factors = td_where(s, source_is_zero, one, w->source);
   td_tensor *product = scatter_with(s, td_where(s, x_is_zero, one, w->x), w->index, factors, w->axis, 2);
   td_tensor *zeros = td_add(s, as_float(s, x_is_zero, w->c), added(w, as_float(s, source_is_zero, w->c)));
-  td_tensor *sum = td_add(s, td_where(s, x_is_zero, w->x, zero), added(w, td_where(s, source_is_zero, w->source, zero)));
+  td_tensor *sources = added(w, td_where(s, source_is_zero, w->source, zero));
+  td_tensor *sum = td_add(s, td_where(s, x_is_zero, w->x, zero), sources);
   if (rule->needs[0]) rule->din[0] = td_chain(s, w->c, other_factors(s, w->x, product, zeros, sum));
   if (rule->needs[2])
     rule->din[2] = td_chain(s, back(w, w->c),

@@ -147,8 +147,8 @@ int td_infer_broadcast(td_infer *infer, int a, int b, td_meta *out) {
   td_shape_print(&text, left->rank, left->shape);
   td_text_add(&text, " and ");
   td_shape_print(&text, right->rank, right->shape);
-  int code = td_infer_fail(infer, TD_ERROR_SHAPE, "%s don't broadcast: axis %d has %lld and %lld", text.data ? text.data : "",
-                           axis, (long long)sizes[0], (long long)sizes[1]);
+  int code = td_infer_fail(infer, TD_ERROR_SHAPE, "%s don't broadcast: axis %d has %lld and %lld",
+                           text.data ? text.data : "", axis, (long long)sizes[0], (long long)sizes[1]);
   td_text_clear(&text);
   return code;
 }

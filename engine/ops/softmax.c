@@ -230,7 +230,9 @@ static const td_op log_softmax_gradient = {
     .saves = TD_SAVES_IN0 | TD_SAVES_IN2,
     .doc = "The gradient of log_softmax for its result y, the cotangent c and the cotangents' total along the axis: "
            "c - exp(y) total.\nGradient: that of the product.",
-    .samples = TD_SAMPLES{{"3,4; 3,4; 3,1", NULL, -2, -0.1, NULL}, {"0,3; 0,3; 0,1", NULL, -2, -0.1, NULL}, TD_SAMPLES_END},
+    .samples = TD_SAMPLES{{"3,4; 3,4; 3,1", NULL, -2, -0.1, NULL},
+                          {"0,3; 0,3; 0,1", NULL, -2, -0.1, NULL},
+                          TD_SAMPLES_END},
 };
 
 static int log_softmax_vjp(td_rule *rule) {

@@ -159,7 +159,8 @@ static int topk_infer(td_infer *infer) {
   int code = count_in_line(infer, 0, &axis, &length);
   infer->out[0] = infer->in[0];
   if (!code && infer->in[0].rank) infer->out[0].shape[axis] = infer->args[0].i;
-  if (!code && !infer->in[0].rank && !infer->args[0].i) infer->out[0] = (td_meta){.dtype = infer->in[0].dtype, .rank = 1};
+  if (!code && !infer->in[0].rank && !infer->args[0].i)
+    infer->out[0] = (td_meta){.dtype = infer->in[0].dtype, .rank = 1};
   infer->out[1] = infer->out[0];
   infer->out[1].dtype = TD_INT64;
   return code;
@@ -300,8 +301,8 @@ static const td_op topk_op = {
     .batch = line_batch,
     .vjp = topk_vjp,
     .saves = TD_SAVES_OUTPUT,
-    .doc = "The k largest elements along axis (the smallest with largest=False), as a tuple (values, indices).\n" ORDER_WORDS
-           " sorted=False leaves them in any order.\n"
+    .doc = "The k largest elements along axis (the smallest with largest=False), as a tuple (values, indices).\n"
+           ORDER_WORDS " sorted=False leaves them in any order.\n"
            "Gradient: each cotangent goes back to the element's place.",
     .example = "[t.tolist() for t in topk(tensor([3., 1., 4., 1.]), 2)]  # [[4.0, 3.0], [2, 0]]",
     .samples = topk_samples,
@@ -319,8 +320,8 @@ static const td_op kthvalue_op = {
     .batch = line_batch,
     .vjp = kthvalue_vjp,
     .saves = TD_SAVES_OUTPUT,
-    .doc = "The k-th smallest element along axis, k from 1 on, and where it stands, as a tuple (value, index).\n" ORDER_WORDS
-           "\nGradient: the cotangent goes back to the element's place.",
+    .doc = "The k-th smallest element along axis, k from 1 on, and where it stands, as a tuple (value, index).\n"
+           ORDER_WORDS "\nGradient: the cotangent goes back to the element's place.",
     .example = "[t.item() for t in kthvalue(tensor([3., 1., 4.]), 2)]  # [3.0, 0]",
     .samples = kth_samples,
 };

@@ -290,8 +290,8 @@ static const td_op zeta_op = {
   .vjp = zeta_vjp,
   .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
   .doc = "Hurwitz's zeta function, the sum of 1 / (q + k)**x over k = 0, 1, 2, ...; Riemann's with q = 1.\n"
-         "Gradient: -cotangent * x * zeta(x + 1, q) for q; asking for that of x is an error. NaN for x < 1, inf at x = 1 "
-         "and at q = 0, -1, ...; NaN for other q < 0 unless x is whole.",
+         "Gradient: -cotangent * x * zeta(x + 1, q) for q; asking for that of x is an error. NaN for x < 1, inf at x = "
+         "1 and at q = 0, -1, ...; NaN for other q < 0 unless x is whole.",
   .example = "zeta(tensor([2.]), 1.).tolist()  # [1.644934058189392]",
   .samples = TD_SAMPLES{
     { .shapes = "3; 2,3", .low = 2, .high = 6, .dtypes = "int64; float64" },
@@ -501,8 +501,8 @@ static const td_op logit_op = {
   .vjp = logit_vjp,
   .saves = TD_SAVES_IN0,
   .doc = "log(x / (1 - x)), what sigmoid undoes; eps clips x to [eps, 1 - eps] first.\n"
-         "Gradient: cotangent / (x * (1 - x)); 0 where x was clipped. Infinite at 0 and 1, NaN beyond without eps, and so "
-         "is its gradient.",
+         "Gradient: cotangent / (x * (1 - x)); 0 where x was clipped. Infinite at 0 and 1, NaN beyond without eps, and "
+         "so is its gradient.",
   .example = "logit(tensor([0.5, 1.])).tolist()  # [0.0, inf]",
   .samples = TD_SAMPLES{
     { .shapes = "3,4", .low = 0.05, .high = 0.95 },

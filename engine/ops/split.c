@@ -159,7 +159,8 @@ static const td_op chunk = {
     .view = chunk_view,
     .vjp = chunk_vjp,
     .doc = "x cut along axis into at most chunks parts of one size, the last of which may be smaller: "
-           "split(x, ceil(size / chunks)), and just chunks parts of an axis of size 0, as in PyTorch. A tuple of views.\n"
+           "split(x, ceil(size / chunks)), and just chunks parts of an axis of size 0, as in PyTorch. A tuple of "
+           "views.\n"
            "Gradient: the parts' cotangents behind each other, zeros for those that were not used.",
     .example = "[part.tolist() for part in chunk(arange(5), 2)]  # [[0, 1, 2], [3, 4]]",
     .samples = TD_SAMPLES{{"5,2", "chunks=2", -2, 2, NULL}, {"2,6", "chunks=4, axis=1", -2, 2, NULL}, TD_SAMPLES_END},
