@@ -71,7 +71,7 @@ static td_value builtin_optimizer_stepped(td_interpreter *I, td_value self, td_v
   bool told = I->core->loop_boundaries != I->core->loop_boundaries_seen;
   I->core->loop_boundaries_seen = I->core->loop_boundaries;
   if (told) return TD_NONE;
-  td_boundary boundary = {"step", arguments[0].tag == TD_TAG_INT ? arguments[0].i : 0, -1};
+  td_boundary boundary = {"", arguments[0].tag == TD_TAG_INT ? arguments[0].i : 0, -1};
   return reach(I, &boundary) ? TD_NONE : TD_NIL;
 }
 

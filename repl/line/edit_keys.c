@@ -71,6 +71,36 @@ static int indent_or_complete(int count, int key) {
                : rl_complete_internal(rl_completion_mode(indent_or_complete));
 }
 
+// ---- indentation ----
+
+// How many spaces stand before the cursor when nothing else does on its line; -1: something does.
+static int spaces_before(void) {
+  int at = rl_point;
+  while (at > 0 && rl_line_buffer[at - 1] == ' ') at--;
+  return at == 0 || rl_line_buffer[at - 1] == '\n' ? rl_point - at : -1;
+}
+
+static int rub_indent(int count, int key) { // a level of it at once
+  int spaces = spaces_before();
+  if (spaces < 2 || count != 1) return rl_rubout(count, key);
+  int level = (spaces - 1) % TD_ENTRY_INDENT + 1;
+  int point = rl_point - level;
+  rl_delete_text(point, rl_point);
+  rl_point = point;
+  return 0;
+}
+
+static int dedent(int count, int key) { // the line, wherever the cursor stands in it
+  (void)count, (void)key;
+  int begin = rl_point;
+  while (begin > 0 && rl_line_buffer[begin - 1] != '\n') begin--;
+  int spaces = (int)strspn(rl_line_buffer + begin, " ");
+  int level = spaces ? (spaces - 1) % TD_ENTRY_INDENT + 1 : 0, point = rl_point - level;
+  if (level) rl_delete_text(begin, begin + level);
+  rl_point = point > begin ? point : begin;
+  return 0;
+}
+
 // ---- lines inside a cell ----
 
 static int line_begin(int at) {
@@ -148,12 +178,15 @@ static void bind_keys(void) {
       {"\005", line_last, rl_end_of_line},            {"\033[F", line_last, rl_end_of_line},
       {"\033OF", line_last, rl_end_of_line},          {"\033[4~", line_last, rl_end_of_line},
       {"\013", kill_line_rest, rl_kill_line},         {"\t", indent_or_complete, rl_complete},
+      {"\177", rub_indent, rl_rubout},                {"\b", rub_indent, rl_rubout},
       {"\n", insert_newline, rl_newline}};
   rl_variable_bind("show-all-if-unmodified", "on"); // the user's inputrc may say otherwise
+  rl_variable_bind("bind-tty-special-chars", "off"); // they stand on their keys anyway, and Backspace is ours
   rl_initialize();
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) rebind(keys[i].keys, keys[i].ours, keys[i].theirs);
   rl_bind_keyseq("\033\r", submit);
   rl_bind_keyseq("\033[13;2u", insert_newline);
+  rl_bind_keyseq_if_unbound("\033[Z", dedent); // Shift-Tab
 }
 
 // ---- life ----

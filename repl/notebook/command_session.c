@@ -175,6 +175,11 @@ static td_value run_seed(td_interpreter *I, const char *number) {
   return TD_NONE;
 }
 
+static td_value run_set(td_interpreter *I, const char *setting) { // the screen takes it before it comes here
+  (void)setting;
+  return td_raise(I, TD_CLASS_RUNTIME_ERROR, "%%set is for the screen, typed at its prompt: there is none here");
+}
+
 static td_value run_help(td_interpreter *I, const char *name) { return td_help_show(I, name); }
 
 const td_command_row td_commands_session[] = {
@@ -185,5 +190,8 @@ const td_command_row td_commands_session[] = {
     {"pwd", "%pwd", run_pwd, "The current folder."},
     {"cd", "%cd [FOLDER]", run_cd, "Changes the current folder."},
     {"seed", "%seed N", run_seed, "Starts the random numbers anew."},
+    {"set", "%set SETTING VALUE", run_set,
+     "How the screen looks and behaves: theme dark, light or mono; glyphs braille, block, half or ascii; mouse on or "
+     "off; editing emacs or vi."},
     {"help", "%help [NAME]", run_help, "Help on a name; without one, this overview."},
     {NULL, NULL, NULL, NULL}};

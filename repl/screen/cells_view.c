@@ -24,7 +24,8 @@ static int digits(int number) {
 }
 
 int td_cells_view_gutter(const td_cells_view *v) {
-  int wanted = digits(v->notebook->last_number + 1) + 4; // "[12]> "
+  int next = v->notebook->last_number + 1, most = v->most_number > next ? v->most_number : next;
+  int wanted = digits(most) + 4; // "[12]> "
   return wanted < GUTTER ? GUTTER : wanted;
 }
 
@@ -332,6 +333,9 @@ static void keep_in_sight(td_cells_view *v, int rows) {
 void td_cells_view_draw(td_cells_view *v, td_surface *surface, td_rect area) {
   v->rows = area.rows;
   v->columns = area.columns;
+  v->most_number = 0; // of a session before it may be larger than those of this one
+  for (int i = 0; i < v->notebook->count; i++)
+    if (v->notebook->cells[i]->number > v->most_number) v->most_number = v->notebook->cells[i]->number;
   if (area.rows < 1 || !v->notebook->count) return;
   v->top_cell = clamp(v->top_cell, 0, v->notebook->count - 1);
   if (v->follow && !v->walking) top_from_end(v, area.rows);

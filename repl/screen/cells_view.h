@@ -16,6 +16,7 @@ typedef struct td_cells_view {
   bool follow;             // the end is in sight
   int top_cell, top_row;   // else: what the first row in sight is
   int rows, columns;       // when last drawn
+  int most_number;         // of its cells
   char *search;            // owned; what is searched for, or NULL
   struct height { uint64_t id, revision; int columns, rows, limit, code, output; } *heights; // by index; owned
   int height_count;

@@ -64,6 +64,7 @@ static const struct { uint32_t code; int modifiers; const char *bytes; rl_comman
     {TD_KEY_LEFT, TD_CONTROL, "\033[1;5D", rl_backward_word},
     {TD_KEY_RIGHT, TD_ALT, "\033[1;3C", rl_forward_word},
     {TD_KEY_LEFT, TD_ALT, "\033[1;3D", rl_backward_word},
+    {TD_KEY_BACK_TAB, 0, "\033[Z", NULL},
     {TD_KEY_BACKSPACE, 0, "\177", rl_rubout}};
 
 static void bind_special_keys(void) {

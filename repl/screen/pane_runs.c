@@ -135,7 +135,7 @@ static void draw_scalars(const state *s, td_surface *surface, td_rect area, cons
   for (int64_t i = 0; i < run->curves.count && i < area.rows; i++) {
     const td_event_curve *curve = &run->curves.curves[i];
     const td_event_point *last = curve->count ? &curve->points[curve->count - 1] : NULL;
-    td_surface_print(surface, area.row + (int)i, area.column, area.columns, faint, "  %s  %lld points", curve->name,
+    td_surface_print(surface, area.row + (int)i, area.column, area.columns / 2 - 1, faint, "  %s  %lld points", curve->name,
                      (long long)curve->count);
     if (last)
       td_surface_print(surface, area.row + (int)i, area.column + area.columns / 2, area.columns / 2, faint,

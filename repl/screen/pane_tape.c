@@ -255,7 +255,10 @@ static void go_to_bad(state *s) {
       go(s, i);
       return;
     }
-  s->host->say(s->host->owner, "no NaN and no infinity in what the tape keeps");
+  s->host->say(s->host->owner, s->report && s->report->spent
+                                   ? "its gradient was taken, which gave up its values: persistent=True keeps them, "
+                                     "%nan on names the first NaN"
+                                   : "no NaN and no infinity in what the tape keeps");
 }
 
 static void jump(state *s) {
