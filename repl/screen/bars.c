@@ -27,7 +27,8 @@ void td_bars_take(td_bars *b, const td_event *event) {
   if (i == TD_BARS_MAX) return;
   if (i == b->count) b->count++;
   td_bar *bar = &b->rows[i];
-  *bar = (td_bar){.id = event->id, .done = event->done, .total = event->total, .seconds = event->seconds, .samples = event->samples,
+  *bar = (td_bar){.id = event->id, .done = event->done, .total = event->total, .seconds = event->seconds,
+                  .samples = event->samples,
                   .level = event->level};
   snprintf(bar->label, sizeof bar->label, "%s", event->text ? event->text : "");
   snprintf(bar->postfix, sizeof bar->postfix, "%s", event->detail ? event->detail : "");
@@ -40,8 +41,8 @@ void td_bars_paint(const td_bars *b, const td_theme *theme, td_surface *surface,
     int level = b->rows[i].level - b->rows[first].level, indent = level > 0 && area.columns > 40 ? 2 * level : 0;
     td_bar_line(&b->rows[i], area.columns - indent, theme->glyphs != TD_GLYPHS_ASCII, &text);
     if (text.data)
-      td_surface_text(surface, area.row + i - first, area.column + indent, area.columns - indent, text.data, text.length,
-                      td_theme_style(theme, TD_LOOK_PROGRESS));
+      td_surface_text(surface, area.row + i - first, area.column + indent, area.columns - indent, text.data,
+                      text.length, td_theme_style(theme, TD_LOOK_PROGRESS));
     td_text_clear(&text);
   }
 }

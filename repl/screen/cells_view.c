@@ -97,7 +97,8 @@ static void draw_text(const td_cells_view *v, place *p, int number, const td_cel
   }
 }
 
-static void draw_value(const td_cells_view *v, place *p, int number, const td_notebook_cell *cell, const td_cell_output *o) {
+static void draw_value(const td_cells_view *v, place *p, int number, const td_notebook_cell *cell,
+                       const td_cell_output *o) {
   if (wanted(p, number) && cell->number)
     td_surface_print(p->surface, row_of(p, number), 0, td_cells_view_gutter(v), look(v, TD_LOOK_NUMBER_OUT), "[%d]=",
                      cell->number);

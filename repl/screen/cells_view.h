@@ -1,6 +1,6 @@
 // The notebook on a surface: cells with their outputs, one under the other, scrolled so that the newest or the selected
-// one is in sight. Long outputs have rows of their own to scroll in. It draws what the notebook holds and changes none of
-// it but the scroll of outputs.
+// one is in sight. Long outputs have rows of their own to scroll in. It draws what the notebook holds and changes none
+// of it but the scroll of outputs.
 #ifndef TD_SCREEN_CELLS_VIEW_H
 #define TD_SCREEN_CELLS_VIEW_H
 #include "repl/notebook/notebook.h"

@@ -3,8 +3,8 @@
 //     screen. td_display_leave puts them back.
 //  2. Handlers only set flags and write a byte; those of deadly signals put the terminal back by system calls alone and
 //     let the signal do what it always does. Ctrl-\ is such a signal, should the face itself ever hang.
-//  3. readline and a parent's LINES and COLUMNS would freeze curses' size: both are removed, and the size is asked of the
-//     terminal.
+//  3. readline and a parent's LINES and COLUMNS would freeze curses' size: both are removed, and the size is asked of
+//     the terminal.
 #include "repl/screen/display.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -277,7 +277,8 @@ void td_display_size(int *rows, int *columns) {
 
 void td_display_cell_size(int *width, int *height) {
   struct winsize size;
-  bool known = ioctl(display.terminal, TIOCGWINSZ, &size) == 0 && size.ws_xpixel && size.ws_ypixel && size.ws_row && size.ws_col;
+  bool known =
+      ioctl(display.terminal, TIOCGWINSZ, &size) == 0 && size.ws_xpixel && size.ws_ypixel && size.ws_row && size.ws_col;
   *width = known ? size.ws_xpixel / size.ws_col : 8;
   *height = known ? size.ws_ypixel / size.ws_row : 16;
 }

@@ -1,6 +1,6 @@
-// The terminal in screen mode: the only file that knows curses. It owns the terminal's modes, signals and colours, sends
-// what changed between two surfaces, and gives the terminal back as it was after any end of the program. What others
-// write on stdout or stderr meanwhile comes out of a pipe (td_display_stray).
+// The terminal in screen mode: the only file that knows curses. It owns the terminal's modes, signals and colours,
+// sends what changed between two surfaces, and gives the terminal back as it was after any end of the program. What
+// others write on stdout or stderr meanwhile comes out of a pipe (td_display_stray).
 #ifndef TD_SCREEN_DISPLAY_H
 #define TD_SCREEN_DISPLAY_H
 #include "repl/screen/surface.h"

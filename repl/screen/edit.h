@@ -1,5 +1,5 @@
-// The text that is being edited, by readline: at the prompt, or of a cell in place. Keys go in as bytes; nothing is ever
-// printed: what readline would say is asked here and drawn by panes.
+// The text that is being edited, by readline: at the prompt, or of a cell in place. Keys go in as bytes; nothing is
+// ever printed: what readline would say is asked here and drawn by panes.
 #ifndef TD_SCREEN_EDIT_H
 #define TD_SCREEN_EDIT_H
 #include "repl/notebook/session.h"

@@ -9,7 +9,8 @@ enum { CHUNK = 3072, LEVELS = 6 }; // CHUNK: bytes whose base64 is 4096 characte
 
 bool td_graphics_question(td_text *text) {
   const char *term = getenv("TERM"), *tmux = getenv("TMUX"), *screen = getenv("STY");
-  if (!term || strcmp(term, "linux") == 0 || strncmp(term, "screen", 6) == 0 || strncmp(term, "tmux", 4) == 0) return false;
+  if (!term || strcmp(term, "linux") == 0 || strncmp(term, "screen", 6) == 0 || strncmp(term, "tmux", 4) == 0)
+    return false;
   if ((tmux && *tmux) || (screen && *screen)) return false;
   td_text_add(text, "\033_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\033\\\033[c");
   return true;
@@ -30,7 +31,8 @@ bool td_graphics_answer(const char *bytes, size_t length, td_graphics *graphics)
     *graphics = TD_GRAPHICS_KITTY;
     return true;
   }
-  if (length < 4 || memcmp(bytes, "\033[?", 3) != 0 || bytes[length - 1] != 'c' || !has_sixels(bytes, length)) return false;
+  if (length < 4 || memcmp(bytes, "\033[?", 3) != 0 || bytes[length - 1] != 'c' || !has_sixels(bytes, length))
+    return false;
   if (*graphics == TD_GRAPHICS_CELLS) *graphics = TD_GRAPHICS_SIXEL; // kitty's answer comes first
   return true;
 }
@@ -41,7 +43,9 @@ static void draw_kitty(const td_pixels *p, int columns, int rows, td_text *text)
   size_t size = (size_t)p->width * (size_t)p->height * 3;
   for (size_t at = 0; at < size; at += CHUNK) {
     size_t part = size - at < CHUNK ? size - at : CHUNK;
-    if (!at) td_text_print(text, "\033_Ga=T,i=32,f=24,s=%d,v=%d,c=%d,r=%d,q=2,C=1,m=%d;", p->width, p->height, columns, rows, part < size);
+    if (!at)
+      td_text_print(text, "\033_Ga=T,i=32,f=24,s=%d,v=%d,c=%d,r=%d,q=2,C=1,m=%d;", p->width, p->height, columns, rows,
+                    part < size);
     else td_text_print(text, "\033_Gm=%d;", at + part < size);
     td_base64_add(text, (const char *)p->rgb + at, part);
     td_text_add(text, "\033\\");
@@ -92,7 +96,8 @@ static void draw_sixels(const td_pixels *from, int width, int height, td_text *t
   }
   td_text_print(text, "\033P0;1q\"1;1;%d;%d", width, height);
   for (int colour = 0; colour < LEVELS * LEVELS * LEVELS; colour++)
-    td_text_print(text, "#%d;2;%d;%d;%d", colour, 20 * (colour / LEVELS / LEVELS), 20 * (colour / LEVELS % LEVELS), 20 * (colour % LEVELS));
+    td_text_print(text, "#%d;2;%d;%d;%d", colour, 20 * (colour / LEVELS / LEVELS), 20 * (colour / LEVELS % LEVELS),
+                  20 * (colour % LEVELS));
   for (int y = 0; y < height; y += 6) {
     int rows = height - y < 6 ? height - y : 6;
     for (int row = 0; row < rows; row++)

@@ -13,5 +13,6 @@ bool td_graphics_answer(const char *bytes, size_t length, td_graphics *graphics)
 // The bytes that draw a picture at the cursor, in so many columns and rows of cells of width x height pixels.
 void td_graphics_draw(td_graphics graphics, const td_pixels *picture, int columns, int rows, int width, int height,
                       td_text *text);
-void td_graphics_erase(td_graphics graphics, td_text *text); // of the last one; nothing where cells written over it do that
+// Of the last one; nothing where cells written over it do that.
+void td_graphics_erase(td_graphics graphics, td_text *text);
 #endif

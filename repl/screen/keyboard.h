@@ -1,6 +1,6 @@
 // Bytes from the terminal to keys. A state machine that knows CSI, SS3, OSC, DCS and APC sequences, bracketed paste,
-// mouse reports and UTF-8, in pieces of any size: what it doesn't know, and what a terminal answers late, is dropped and
-// never taken for typing.
+// mouse reports and UTF-8, in pieces of any size: what it doesn't know, and what a terminal answers late, is dropped
+// and never taken for typing.
 #ifndef TD_SCREEN_KEYBOARD_H
 #define TD_SCREEN_KEYBOARD_H
 #include "engine/base/text.h"
@@ -28,7 +28,7 @@ typedef struct td_key {
   uint32_t code;            // a character, or a td_key_code
   int modifiers;            // Control with a letter: the letter in lower case and TD_CONTROL
   int row, column;          // of the mouse, from 0
-  const char *bytes;        // as they came; of a paste its text, of a reply the whole sequence. Valid until the next call
+  const char *bytes;        // as they came; of a paste its text, of a reply all of it. Valid until the next call
   size_t length;
 } td_key;
 

@@ -1,5 +1,5 @@
-// Where everything stands: a pure function of the screen's size and of what is wanted. Nothing overlaps, everything lies
-// inside the screen, at every size from 1x1 on.
+// Where everything stands: a pure function of the screen's size and of what is wanted. Nothing overlaps, everything
+// lies inside the screen, at every size from 1x1 on.
 #ifndef TD_SCREEN_LAYOUT_H
 #define TD_SCREEN_LAYOUT_H
 #include "repl/screen/surface.h"

@@ -23,7 +23,8 @@ int td_numbers_draw(const td_theme *theme, td_surface *surface, td_rect area, in
   int rows = area.rows - row < TD_NUMBERS_ROWS - 1 ? area.rows - row : TD_NUMBERS_ROWS - 1;
   td_chart_cells cells;
   td_chart_histogram bars = {h->least, h->most, TD_HISTOGRAM_BINS, h->count, h->nans, h->infinities, 0};
-  if (!td_chart_cells_start(&cells, area.columns < HISTOGRAM_COLUMNS ? area.columns : HISTOGRAM_COLUMNS, rows)) return row;
+  if (!td_chart_cells_start(&cells, area.columns < HISTOGRAM_COLUMNS ? area.columns : HISTOGRAM_COLUMNS, rows))
+    return row;
   td_histogram_cells(&cells, &bars, theme->glyphs, false, TD_CELL_CURVE);
   td_theme_chart(theme, surface, area.row + row, area.column, &cells);
   td_chart_cells_clear(&cells);

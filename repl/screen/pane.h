@@ -1,6 +1,6 @@
 // A pane: what stands at the right of the cells. A pane is a row of functions (td_pane_type) and a state; its state is
-// made of events alone, and drawing reads nothing else, so that a pane can be tested by feeding it events and looking at
-// a surface. A new pane is one file pane_NAME.c, one line in panes.h, and its requests in request.h.
+// made of events alone, and drawing reads nothing else, so that a pane can be tested by feeding it events and looking
+// at a surface. A new pane is one file pane_NAME.c, one line in panes.h, and its requests in request.h.
 #ifndef TD_SCREEN_PANE_H
 #define TD_SCREEN_PANE_H
 #include "repl/notebook/session.h"
@@ -40,7 +40,8 @@ typedef struct td_pane_type {
   size_t state_size;               // of its state, zeroed before open
   void (*open)(void *state, const td_pane_host *host, int32_t first_id); // when the screen starts
   void (*close)(void *state);      // when it ends
-  void (*event)(void *state, const td_event *event); // every event of the session, whether it is shown or not; NULL: none
+  void (*event)(void *state,
+                const td_event *event); // every event of the session, also while it is not shown; NULL: none
   void (*shown)(void *state, bool shown); // it comes into sight or goes; NULL: doesn't matter
   void (*tick)(void *state);       // in sight: every half second, to ask for news; NULL: never
   bool (*answers)(const void *state); // it answers INPUT by itself, so the prompt need not come forward; NULL: never

@@ -189,7 +189,8 @@ static void move_by(state *s, double part) {
   }
   s->cursor_at = s->cursor ? s->cursor_at + part / 8 : part < 0 ? 1 : 0;
   s->cursor = true;
-  if (s->cursor_at < 0 || s->cursor_at > 1) s->middle = clamp(s->middle + part * s->zoom / 8, s->zoom / 2, 1 - s->zoom / 2);
+  if (s->cursor_at < 0 || s->cursor_at > 1)
+    s->middle = clamp(s->middle + part * s->zoom / 8, s->zoom / 2, 1 - s->zoom / 2);
   s->cursor_at = clamp(s->cursor_at, 0, 1);
 }
 
@@ -211,7 +212,8 @@ static void steps_of(const td_curve *const *curves, int count, int64_t *first, i
 }
 
 // What part of the steps is in sight; false: there is none.
-static bool cut_steps(const state *s, const td_curve *const *curves, int count, bool *is_cut, int64_t *low, int64_t *high) {
+static bool cut_steps(const state *s, const td_curve *const *curves, int count, bool *is_cut, int64_t *low,
+                      int64_t *high) {
   int64_t from, to;
   steps_of(curves, count, &from, &to);
   double span = (double)to - (double)from;
@@ -230,13 +232,15 @@ static bool draw_picture(const state *s, int chart, td_pixels *pixels) { // fals
   const td_curve *curves[TD_CHART_CURVES];
   int left_out, count = chart_curves(s, chart, curves, &left_out);
   td_raster raster = {0};
-  td_picture_options options = {.width = PICTURE_WIDTH, .height = PICTURE_HEIGHT, .scale = 1, .steps_label = "step", .legend = true,
+  td_picture_options options = {.width = PICTURE_WIDTH, .height = PICTURE_HEIGHT, .scale = 1, .steps_label = "step",
+                                .legend = true,
                                 .theme = td_picture_theme_find(s->host->theme->light ? "light" : "dark"),
                                 .logarithmic = s->logarithmic, .smoothing = smoothings[s->smoothing],
                                 .range = {.low = NAN, .high = NAN}};
   cut_steps(s, curves, count, &options.range.is_cut, &options.range.first, &options.range.last);
   bool ok = td_picture_curves(&raster, curves, count, &options);
-  *pixels = (td_pixels){raster.width, raster.height, ok ? td_memory_new((size_t)raster.width * (size_t)raster.height * 3) : NULL};
+  *pixels = (td_pixels){raster.width, raster.height,
+                        ok ? td_memory_new((size_t)raster.width * (size_t)raster.height * 3) : NULL};
   if (pixels->rgb) td_raster_bytes(&raster, pixels->rgb);
   td_raster_clear(&raster);
   return pixels->rgb;
@@ -299,7 +303,9 @@ static bool take_request(void *self, enum td_request request) {
   state *s = self;
   switch (request) {
   case TD_REQUEST_CURVES_LOG: s->logarithmic = !s->logarithmic; break;
-  case TD_REQUEST_CURVES_SMOOTH: s->smoothing = (s->smoothing + 1) % (int)(sizeof smoothings / sizeof *smoothings); break;
+  case TD_REQUEST_CURVES_SMOOTH:
+    s->smoothing = (s->smoothing + 1) % (int)(sizeof smoothings / sizeof *smoothings);
+    break;
   case TD_REQUEST_CURVES_IN: zoom_by(s, 0.5); break;
   case TD_REQUEST_CURVES_OUT: zoom_by(s, 2); break;
   case TD_REQUEST_CURVES_ALL: s->zoom = s->middle = 1, s->cursor = false, s->pick = -1; break;
@@ -389,7 +395,8 @@ static void draw_chart(state *s, int chart, td_surface *surface, td_rect area, t
   td_theme_chart(s->host->theme, surface, area.row, area.column, &cells);
   td_chart_cells_clear(&cells);
   draw_legend(s, surface, (td_rect){area.row + rows, area.column, legend, area.columns}, curves, count, &options);
-  draw_notes(s, surface, (td_rect){area.row + rows + legend, area.column, area.rows - rows - legend, area.columns}, view, &options, left_out);
+  draw_notes(s, surface, (td_rect){area.row + rows + legend, area.column, area.rows - rows - legend, area.columns},
+             view, &options, left_out);
 }
 
 static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
@@ -399,7 +406,8 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
   td_style faint = td_theme_style(s->host->theme, TD_LOOK_FAINT);
   if (!charts) {
     td_surface_print(surface, area.row + 1, area.column, area.columns, faint, "no curve yet");
-    td_surface_print(surface, area.row + 2, area.column, area.columns, faint, "plot(\"loss\", value) adds a point; fit logs by itself");
+    td_surface_print(surface, area.row + 2, area.column, area.columns, faint,
+                     "plot(\"loss\", value) adds a point; fit logs by itself");
     return;
   }
   if (s->pick >= charts) s->pick = -1;
@@ -412,10 +420,12 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
     int top = area.rows * i / s->shown, bottom = area.rows * (i + 1) / s->shown;
     s->charts[i].view = (td_chart_view){0};
     s->charts[i].area = (td_rect){top, 0, bottom - top, area.columns};
-    draw_chart(s, first + i, surface, (td_rect){area.row + top, area.column, bottom - top, area.columns}, &s->charts[i].view);
+    draw_chart(s, first + i, surface, (td_rect){area.row + top, area.column, bottom - top, area.columns},
+               &s->charts[i].view);
   }
   if (s->pick < 0 && charts > shown)
-    td_surface_print(surface, area.row + area.rows - 1, area.column + area.columns - 12, 12, faint, "%d more: j k", charts - shown);
+    td_surface_print(surface, area.row + area.rows - 1, area.column + area.columns - 12, 12, faint, "%d more: j k",
+                     charts - shown);
 }
 
 const td_pane_type td_pane_curves = {.name = "curves", .context = TD_IN_CURVES, .toggle = TD_REQUEST_SHOW_CURVES,

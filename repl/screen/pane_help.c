@@ -38,14 +38,15 @@ static void write_keys(state *s, int first) {
 #undef X
   };
   td_text *text = &s->keys;
-  td_text_add(text, "tapedeck in a minute\n\n"
-                    "  Type code at the prompt below; Enter runs it. A block ends with an empty line.\n"
-                    "  Tab completes; ?name explains; name?? shows the source. Up recalls what ran.\n"
-                    "  Esc walks the cells: j k move, Enter edits, r runs, a b make new ones, dd deletes, u undoes.\n"
-                    "  While something runs: Ctrl-C pauses it at the next step. Look, change, F5 goes on;\n"
-                    "  Ctrl-C again stops it. Code you enter meanwhile waits; with Alt-Enter it runs at the next step.\n"
-                    "  F2 curves, F3 tape, F9 variables, F7 the whole log; the same key closes a pane.\n"
-                    "  Ctrl-X Ctrl-S saves, Ctrl-X Ctrl-C leaves. In Ctrl-X c, let Ctrl go before the c.\n\n");
+  td_text_add(text,
+              "tapedeck in a minute\n\n"
+              "  Type code at the prompt below; Enter runs it. A block ends with an empty line.\n"
+              "  Tab completes; ?name explains; name?? shows the source. Up recalls what ran.\n"
+              "  Esc walks the cells: j k move, Enter edits, r runs, a b make new ones, dd deletes, u undoes.\n"
+              "  While something runs: Ctrl-C pauses it at the next step. Look, change, F5 goes on;\n"
+              "  Ctrl-C again stops it. Code you enter meanwhile waits; with Alt-Enter it runs at the next step.\n"
+              "  F2 curves, F3 tape, F9 variables, F7 the whole log; the same key closes a pane.\n"
+              "  Ctrl-X Ctrl-S saves, Ctrl-X Ctrl-C leaves. In Ctrl-X c, let Ctrl go before the c.\n\n");
   add_context(text, first, titles[first]);
   if (first > TD_IN_PANE) add_context(text, TD_IN_PANE, titles[TD_IN_PANE]);
   for (int i = 0; i < TD_IN_COUNT; i++)
@@ -128,5 +129,5 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
 }
 
 const td_pane_type td_pane_help = {.name = "help", .context = TD_IN_HELP, .toggle = TD_REQUEST_HELP,
-  .state_size = sizeof(state), .open = open_help, .close = close_help, .event = take_event, .shown = shown, .request = take_request,
-  .title = write_title, .draw = draw};
+  .state_size = sizeof(state), .open = open_help, .close = close_help, .event = take_event, .shown = shown,
+  .request = take_request, .title = write_title, .draw = draw};

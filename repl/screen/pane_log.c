@@ -91,7 +91,8 @@ static bool add_row(state *s, size_t begin) {
   return true;
 }
 
-static void count_rows(state *s, int columns) { // only what came since is looked at; a row without its end is counted again
+// Only what came since is looked at; a row without its end is counted again.
+static void count_rows(state *s, int columns) {
   if (columns != s->columns) s->counted = 0, s->row_count = 0;
   s->columns = columns;
   while (s->row_count && s->rows[s->row_count - 1] >= (int64_t)s->counted) s->row_count--;
@@ -150,7 +151,8 @@ static bool take_request(void *self, enum td_request request) {
 
 static void write_title(void *self, td_text *title) {
   const state *s = self;
-  td_text_print(title, "log%s%s%s", s->filter ? " &" : "", s->filter ? s->filter : "", s->follow ? "" : " (G: the end)");
+  td_text_print(title, "log%s%s%s", s->filter ? " &" : "", s->filter ? s->filter : "",
+                s->follow ? "" : " (G: the end)");
   if (s->lost) td_text_print(title, ", the first %lld MB went", (long long)(s->lost >> 20));
 }
 

@@ -39,7 +39,8 @@ static void close_runs(void *self) {
 }
 
 static void ask(state *s) {
-  if (!s->waiting) s->waiting = s->host->inquire(s->host->owner, td_report_runs_make, s->folder ? s->folder : "", s->id);
+  if (!s->waiting)
+    s->waiting = s->host->inquire(s->host->owner, td_report_runs_make, s->folder ? s->folder : "", s->id);
 }
 
 static void take_event(void *self, const td_event *event) {
@@ -122,7 +123,8 @@ static void take_click(void *self, const td_key *key) {
 
 static void write_title(void *self, td_text *title) {
   const state *s = self;
-  td_text_print(title, "runs in %s: %lld", s->folder ? s->folder : "runs", s->report ? (long long)s->report->count : 0LL);
+  td_text_print(title, "runs in %s: %lld", s->folder ? s->folder : "runs",
+                s->report ? (long long)s->report->count : 0LL);
 }
 
 static void draw_scalars(const state *s, td_surface *surface, td_rect area, const td_run_row *run) {
@@ -135,8 +137,8 @@ static void draw_scalars(const state *s, td_surface *surface, td_rect area, cons
   for (int64_t i = 0; i < run->curves.count && i < area.rows; i++) {
     const td_event_curve *curve = &run->curves.curves[i];
     const td_event_point *last = curve->count ? &curve->points[curve->count - 1] : NULL;
-    td_surface_print(surface, area.row + (int)i, area.column, area.columns / 2 - 1, faint, "  %s  %lld points", curve->name,
-                     (long long)curve->count);
+    td_surface_print(surface, area.row + (int)i, area.column, area.columns / 2 - 1, faint, "  %s  %lld points",
+                     curve->name, (long long)curve->count);
     if (last)
       td_surface_print(surface, area.row + (int)i, area.column + area.columns / 2, area.columns / 2, faint,
                        "last %.6g at %lld", last->value, (long long)last->step);
@@ -147,7 +149,8 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
   state *s = self;
   if (!s->report || !s->report->count) {
     td_surface_print(surface, area.row + 1, area.column, area.columns, td_theme_style(s->host->theme, TD_LOOK_FAINT),
-                     s->waiting ? "looking" : "none: summary_writer(\"runs/NAME\") and the callback TensorBoard write there");
+                     s->waiting ? "looking"
+                                : "none: summary_writer(\"runs/NAME\") and the callback TensorBoard write there");
     return;
   }
   int rows = area.rows > 8 ? area.rows / 2 : area.rows;
@@ -160,7 +163,8 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
                      td_theme_style(s->host->theme, run->problem ? TD_LOOK_ERROR : on ? TD_LOOK_PROMPT : TD_LOOK_TEXT),
                      "%c %s", on ? '*' : ' ', run->path);
     if (index == s->list.selected && focus)
-      td_surface_restyle(surface, (td_rect){area.row + i, area.column, 1, area.columns}, (td_style){-1, -1, TD_REVERSE});
+      td_surface_restyle(surface, (td_rect){area.row + i, area.column, 1, area.columns},
+                         (td_style){-1, -1, TD_REVERSE});
   }
   if (rows < area.rows)
     draw_scalars(s, surface, (td_rect){area.row + rows, area.column, area.rows - rows, area.columns},

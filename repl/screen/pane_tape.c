@@ -1,7 +1,7 @@
-// A tape as it was recorded: records with op, shape, gradient, bytes, time and source line; one of them with its values,
-// its gradient and histograms; up and down along what made a value and what used it; the first NaN or infinity. The report
-// is a copy, so looking at it stops nothing. A backward pass that goes by steps (%tape --step) is followed, and its
-// questions are answered from here.
+// A tape as it was recorded: records with op, shape, gradient, bytes, time and source line; one of them with its
+// values, its gradient and histograms; up and down along what made a value and what used it; the first NaN or infinity.
+// The report is a copy, so looking at it stops nothing. A backward pass that goes by steps (%tape --step) is followed,
+// and its questions are answered from here.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +136,8 @@ static void ask_record(state *s) {
   if (row == s->record_of) return;
   td_text argument = {0};
   td_text_print(&argument, "%lld%s%s", (long long)row, s->tape ? " " : "", s->tape ? s->tape : "");
-  if (argument.data && s->host->inquire(s->host->owner, td_report_record_make, argument.data, s->id + 1)) s->record_of = row;
+  if (argument.data && s->host->inquire(s->host->owner, td_report_record_make, argument.data, s->id + 1))
+    s->record_of = row;
   td_text_clear(&argument);
 }
 
@@ -167,7 +168,8 @@ static void take_table(state *s, const td_event *event) {
   s->has_gradients = has_gradients(s->report);
   choose_rows(s);
   if (s->stepping) s->list.selected = place_of(s, s->step_at);
-  else if (at_end && s->follow) s->list.selected = s->report && s->report->record_count ? s->report->record_count - 1 : 0;
+  else if (at_end && s->follow)
+    s->list.selected = s->report && s->report->record_count ? s->report->record_count - 1 : 0;
   if (s->list.selected < 0) s->list.selected = 0;
   if (s->list.selected >= s->row_count) s->list.selected = s->row_count ? s->row_count - 1 : 0;
   ask_record(s);
@@ -330,7 +332,8 @@ static void replaced(void *self, const char *line) {
 
 static void ask_replacement(state *s) {
   if (!s->stepping) reply(s, "");
-  else s->host->ask(s->host->owner, "goes on instead (cotangent is what came; NAME = where several lead on): ", replaced, s);
+  else s->host->ask(s->host->owner, "goes on instead (cotangent is what came; NAME = where several lead on): ",
+                    replaced, s);
 }
 
 static bool step_request(state *s, enum td_request request) {
@@ -353,13 +356,17 @@ static bool take_request(void *self, enum td_request request) {
   state *s = self;
   if (step_request(s, request)) return true;
   switch (request) {
-  case TD_REQUEST_PANE_SORT: s->sort = (sorting)((s->sort + 1) % SORTING_COUNT), choose_rows(s), ask_record(s); return true;
+  case TD_REQUEST_PANE_SORT:
+    s->sort = (sorting)((s->sort + 1) % SORTING_COUNT), choose_rows(s), ask_record(s);
+    return true;
   case TD_REQUEST_TAPE_FOLLOW: s->follow = true; td_memory_free(s->tape); s->tape = NULL; ask(s); return true;
   case TD_REQUEST_TAPE_INPUT: go_to_input(s); return true;
   case TD_REQUEST_TAPE_USE: go_to_use(s); return true;
   case TD_REQUEST_TAPE_BAD: go_to_bad(s); return true;
   case TD_REQUEST_TAPE_JUMP: jump(s); return true;
-  case TD_REQUEST_PANE_OPEN: s->host->ask(s->host->owner, "tape (its name; empty: the newest): ", named, s); return true;
+  case TD_REQUEST_PANE_OPEN:
+    s->host->ask(s->host->owner, "tape (its name; empty: the newest): ", named, s);
+    return true;
   case TD_REQUEST_PANE_FILTER: s->host->ask(s->host->owner, "&", filtered, s); return true;
   case TD_REQUEST_PANE_SEARCH: s->host->ask(s->host->owner, "/", searched, s); return true;
   case TD_REQUEST_PANE_SEARCH_NEXT: search_on(s, 1); return true;
@@ -401,7 +408,9 @@ static int index_columns(const state *s) {
 }
 
 // The columns that fit. Where there is a gradient, it goes before a wide shape.
-typedef struct table { int op, shape, gradient, bytes, seconds, line, op_columns, shape_columns; } table; // -1: not shown
+typedef struct table { // columns; -1: not shown
+  int op, shape, gradient, bytes, seconds, line, op_columns, shape_columns;
+} table;
 
 enum { WIDE = 60, SHAPE_LEAST = 7, SHAPE = 20, GRADIENT = 8, BYTES = 9, SECONDS = 8, LINE = 12 };
 
@@ -442,7 +451,8 @@ static char mark_of(const td_tape_row *row) {
   return row->flags & TD_TAPE_ROW_VISITED ? '<' : ' ';
 }
 
-static void draw_numbers(const state *s, td_surface *surface, int line, td_rect area, const td_tape_row *row, const table *t) {
+static void draw_numbers(const state *s, td_surface *surface, int line, td_rect area, const td_tape_row *row,
+                         const table *t) {
   const td_theme *theme = s->host->theme;
   td_style faint = td_theme_style(theme, TD_LOOK_FAINT);
   char text[16];
@@ -472,10 +482,12 @@ static void draw_row(const state *s, td_surface *surface, td_rect area, int at, 
   if (leaf) td_surface_print(surface, line, area.column, digits, faint, "%*s", digits, "-");
   else td_surface_print(surface, line, area.column, digits, faint, "%*lld", digits, (long long)index);
   td_surface_print(surface, line, area.column + digits + 1, 1,
-                   td_theme_style(theme, bad ? TD_LOOK_FAILED : mark == '<' ? TD_LOOK_DONE : TD_LOOK_WARNING), "%c", mark);
+                   td_theme_style(theme, bad ? TD_LOOK_FAILED : mark == '<' ? TD_LOOK_DONE : TD_LOOK_WARNING), "%c",
+                   mark);
   td_surface_print(surface, line, area.column + t->op, t->op_columns, style, "%s", op_of(s, row));
   shape_print(s, row, area.columns < WIDE, &shape);
-  if (shape.data) td_surface_text(surface, line, area.column + t->shape, t->shape_columns, shape.data, shape.length, style);
+  if (shape.data)
+    td_surface_text(surface, line, area.column + t->shape, t->shape_columns, shape.data, shape.length, style);
   td_text_clear(&shape);
   draw_numbers(s, surface, line, area, row, t);
   if (t->line >= 0 && source && source->line > 0)
@@ -514,7 +526,8 @@ static int draw_value(const state *s, td_surface *surface, td_rect area, int row
 
 static void draw_detail(const state *s, td_surface *surface, td_rect area) {
   const td_report_record *r = s->record;
-  td_style head = td_theme_style(s->host->theme, TD_LOOK_HEADING), faint = td_theme_style(s->host->theme, TD_LOOK_FAINT);
+  td_style head = td_theme_style(s->host->theme, TD_LOOK_HEADING);
+  td_style faint = td_theme_style(s->host->theme, TD_LOOK_FAINT);
   td_surface_fill(surface, (td_rect){area.row, area.column, 1, area.columns},
                   td_theme_glyph(s->host->theme, TD_GLYPH_HORIZONTAL), td_theme_style(s->host->theme, TD_LOOK_FRAME));
   if (!r) return;
@@ -534,10 +547,12 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
     td_style faint = td_theme_style(s->host->theme, TD_LOOK_FAINT);
     td_surface_print(surface, area.row + 1, area.column, area.columns, faint, "%s",
                      *s->problem ? s->problem : s->waiting ? "looking" : "no tape yet");
-    td_surface_print(surface, area.row + 2, area.column, area.columns, faint, "with GradientTape() as tape: records what runs in it");
+    td_surface_print(surface, area.row + 2, area.column, area.columns, faint,
+                     "with GradientTape() as tape: records what runs in it");
     return;
   }
-  int detail = area.rows >= 2 * DETAIL_ROWS ? DETAIL_ROWS : area.rows >= 12 ? area.rows / 2 : 0, rows = area.rows - detail;
+  int detail = area.rows >= 2 * DETAIL_ROWS ? DETAIL_ROWS : area.rows >= 12 ? area.rows / 2 : 0;
+  int rows = area.rows - detail;
   table t = place_columns(s, area.columns);
   draw_head(surface, area, &t, td_theme_style(s->host->theme, TD_LOOK_HEADING));
   td_list_view_fit(&s->list, s->row_count, rows - 1);
@@ -550,6 +565,17 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
 
 static bool answers(const void *self) { return ((const state *)self)->stepping; }
 
-const td_pane_type td_pane_tape = {.name = "tape", .context = TD_IN_TAPE, .toggle = TD_REQUEST_SHOW_TAPE,
-  .state_size = sizeof(state), .open = open_tape, .close = close_tape, .event = take_event, .shown = shown, .tick = tick, .answers = answers,
-  .request = take_request, .click = take_click, .title = write_title, .draw = draw};
+const td_pane_type td_pane_tape = {.name = "tape",
+                                   .context = TD_IN_TAPE,
+                                   .toggle = TD_REQUEST_SHOW_TAPE,
+                                   .state_size = sizeof(state),
+                                   .open = open_tape,
+                                   .close = close_tape,
+                                   .event = take_event,
+                                   .shown = shown,
+                                   .tick = tick,
+                                   .answers = answers,
+                                   .request = take_request,
+                                   .click = take_click,
+                                   .title = write_title,
+                                   .draw = draw};

@@ -1,6 +1,6 @@
-// The session's names: what they hold, how large their values and gradients are, how much the last step changed them, and
-// how their norms went; one of them with its whole value and histograms. The reports are asked for while the pane is in
-// sight; what is kept here is their copies. Rows with NaN or infinities stand first.
+// The session's names: what they hold, how large their values and gradients are, how much the last step changed them,
+// and how their norms went; one of them with its whole value and histograms. The reports are asked for while the pane
+// is in sight; what is kept here is their copies. Rows with NaN or infinities stand first.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -400,13 +400,13 @@ static void draw_value(const state *s, td_surface *surface, td_rect area) {
   const td_report_variable *v = s->value;
   const td_theme *theme = s->host->theme;
   td_style plain = td_theme_style(theme, TD_LOOK_TEXT);
-  td_surface_fill(surface, (td_rect){area.row, area.column, 1, area.columns}, td_theme_glyph(theme, TD_GLYPH_HORIZONTAL),
-                  td_theme_style(theme, TD_LOOK_FRAME));
+  td_surface_fill(surface, (td_rect){area.row, area.column, 1, area.columns},
+                  td_theme_glyph(theme, TD_GLYPH_HORIZONTAL), td_theme_style(theme, TD_LOOK_FRAME));
   if (!v) return;
   int parts = (v->values.elements > 0) + (v->gradients.elements > 0), row = 1;
   int lines = area.rows - 2 - parts * TD_NUMBERS_ROWS - (v->dead > 0);
-  td_surface_print(surface, area.row + row++, area.column, area.columns, td_theme_style(theme, TD_LOOK_HEADING), "%s  %s",
-                   v->path, v->type);
+  td_surface_print(surface, area.row + row++, area.column, area.columns, td_theme_style(theme, TD_LOOK_HEADING),
+                   "%s  %s", v->path, v->type);
   row = td_lines_draw(surface, area, row, lines > 1 ? (parts > 1 ? lines / 2 : lines) : 1, v->value, plain);
   row = td_numbers_draw(theme, surface, area, row, "values", &v->values);
   if (v->dead > 0 && row < area.rows)

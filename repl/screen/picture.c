@@ -22,7 +22,8 @@ static td_picture *place_for(td_pictures *p, uint64_t id) {
   return oldest;
 }
 
-static const td_pixels *fit(td_pictures *p, uint64_t id, const td_pixels *pixels, bool halves, td_room room) { // NULL: no memory
+// NULL: no memory.
+static const td_pixels *fit(td_pictures *p, uint64_t id, const td_pixels *pixels, bool halves, td_room room) {
   td_picture *picture = place_for(p, id);
   int width, height;
   td_pixels_fit(pixels->width, pixels->height, halves, room.columns, room.rows, room.grown_rows, &width, &height);
@@ -35,8 +36,8 @@ static const td_pixels *fit(td_pictures *p, uint64_t id, const td_pixels *pixels
   return &picture->fitted;
 }
 
-void td_picture_draw_row(td_pictures *pictures, uint64_t id, const td_pixels *pixels, const td_theme *theme, td_room room,
-                         td_surface *surface, int row, int column, int index) {
+void td_picture_draw_row(td_pictures *pictures, uint64_t id, const td_pixels *pixels, const td_theme *theme,
+                         td_room room, td_surface *surface, int row, int column, int index) {
   bool halves = in_halves(theme);
   const td_pixels *p = fit(pictures, id, pixels, halves, room);
   int y = halves ? 2 * index : index;
@@ -45,7 +46,8 @@ void td_picture_draw_row(td_pictures *pictures, uint64_t id, const td_pixels *pi
     td_style style = {-1, -1, 0};
     if (halves) style.foreground = (int16_t)td_colour_256(rgb);
     if (halves && y + 1 < p->height) style.background = (int16_t)td_colour_256(td_pixels_at(p, x, y + 1));
-    td_surface_put(surface, row, column + x, halves ? td_theme_glyph(theme, TD_GLYPH_UPPER) : (uint32_t)td_pixels_shade(rgb), style);
+    td_surface_put(surface, row, column + x,
+                   halves ? td_theme_glyph(theme, TD_GLYPH_UPPER) : (uint32_t)td_pixels_shade(rgb), style);
   }
 }
 

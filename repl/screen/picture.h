@@ -20,8 +20,8 @@ typedef struct td_room { int columns, rows, grown_rows; } td_room; // it grows u
 
 int td_picture_rows(int width, int height, const td_theme *theme, td_room room); // of cells, that it takes
 // Draws the index-th of the rows that td_picture_rows gave. id: of these pixels, never of others; 0 is none.
-void td_picture_draw_row(td_pictures *pictures, uint64_t id, const td_pixels *pixels, const td_theme *theme, td_room room,
-                         td_surface *surface, int row, int column, int index);
+void td_picture_draw_row(td_pictures *pictures, uint64_t id, const td_pixels *pixels, const td_theme *theme,
+                         td_room room, td_surface *surface, int row, int column, int index);
 // Writes a PNG; *message says so, or why not. false: it was not written.
 bool td_pixels_save(const td_pixels *pixels, const char *path, td_text *message);
 void td_pictures_clear(td_pictures *pictures);

@@ -1,14 +1,15 @@
 // What keys can ask for: one row a request, with the keys it stands on, where, and what the help page says. Keys of a
-// context go before those of ANY. A line cell's own keys (readline's) are not here: what no row takes goes to the editor.
+// context go before those of ANY. A line cell's own keys (readline's) are not here: what no row takes goes to the
+// editor.
 #ifndef TD_SCREEN_REQUEST_H
 #define TD_SCREEN_REQUEST_H
 #include "repl/screen/keyboard.h"
 
-// Where keys count. EDIT: text is edited, at the prompt or in a cell; CELLS: walking the cells; PANE: in any pane at the
-// right; the others: in that pane.
+// Where keys count. EDIT: text is edited, at the prompt or in a cell; CELLS: walking the cells; PANE: in any pane at
+// the right; the others: in that pane.
 #define TD_CONTEXTS(X)                                                                                                 \
-  X(ANY, "everywhere") X(EDIT, "while you type") X(CELLS, "among the cells (Esc)") X(PANE, "in a pane")                 \
-  X(CURVES, "in curves") X(TAPE, "in the tape") X(VARIABLES, "in variables") X(RUNS, "in runs") X(IMAGES, "in images")  \
+  X(ANY, "everywhere") X(EDIT, "while you type") X(CELLS, "among the cells (Esc)") X(PANE, "in a pane")                \
+  X(CURVES, "in curves") X(TAPE, "in the tape") X(VARIABLES, "in variables") X(RUNS, "in runs") X(IMAGES, "in images") \
   X(LOG, "in the log") X(HELP, "in help")
 
 enum td_context_kind {
@@ -84,7 +85,7 @@ enum td_context_kind {
   X(OUTPUT_UP, CELLS, "S-Up", "scroll its output back")                                                                \
   X(OUTPUT_DOWN, CELLS, "S-Down", "scroll its output on")                                                              \
   X(CELL_LEAVE, CELLS, "i Esc", "back to the prompt")                                                                  \
-  X(COMMAND_LINE, CELLS, ":", ":w NAME, :q, :q!, :wq, :x")                                                                       \
+  X(COMMAND_LINE, CELLS, ":", ":w NAME, :q, :q!, :wq, :x")                                                             \
   X(PANE_UP, PANE, "k Up C-p", "up")                                                                                   \
   X(PANE_DOWN, PANE, "j Down C-n", "down")                                                                             \
   X(PANE_PAGE_UP, PANE, "PgUp b C-b", "a page up")                                                                     \
@@ -110,7 +111,7 @@ enum td_context_kind {
   X(CURVES_ALL, CURVES, "a", "all of it")                                                                              \
   X(CURVES_PICK, CURVES, "]", "the next curve alone, then all")                                                        \
   X(CURVES_PICK_BACK, CURVES, "[", "the curve before alone")                                                           \
-  X(CURVES_SAVE, CURVES, "w", "save them as PNG pictures beside the deck")                                              \
+  X(CURVES_SAVE, CURVES, "w", "save them as PNG pictures beside the deck")                                             \
   X(TAPE_FOLLOW, TAPE, ".", "follow the newest tape")                                                                  \
   X(TAPE_INPUT, TAPE, "h Left", "to the record that made its first input")                                             \
   X(TAPE_USE, TAPE, "l Right", "to the first record that uses it")                                                     \

@@ -1,6 +1,6 @@
-// See screen.h. One thread owns the terminal, readline and the notebook. It waits for keys, signals, events of the session
-// and what others print, and draws a frame when something changed, at most 15 times a second; on a slow line fewer, so
-// that keys are answered between frames.
+// See screen.h. One thread owns the terminal, readline and the notebook. It waits for keys, signals, events of the
+// session and what others print, and draws a frame when something changed, at most 15 times a second; on a slow line
+// fewer, so that keys are answered between frames.
 #include "repl/screen/screen.h"
 #include <poll.h>
 #include <stdarg.h>
@@ -13,7 +13,8 @@
 #include "repl/notebook/report.h"
 #include "repl/screen/display.h"
 
-enum { FRAME_MILLISECONDS = 66, TICK_MILLISECONDS = 500, READ_BYTES = 1 << 16, BURST_BYTES = 16, STOP_MILLISECONDS = 1000 };
+enum { FRAME_MILLISECONDS = 66, TICK_MILLISECONDS = 500, STOP_MILLISECONDS = 1000 };
+enum { READ_BYTES = 1 << 16, BURST_BYTES = 16 };
 static const double EVENT_SECONDS = 0.008; // for events before keys are looked at again
 static const double SLOW_LINE = 3;         // frames take at most a part of the time: 1 / (1 + SLOW_LINE)
 
@@ -79,8 +80,8 @@ static void host_emit(void *owner, const td_event *event) { td_screen_tell_panes
 static double host_now(void *owner) { return (void)owner, td_screen_now(); }
 
 static bool open_panes(td_screen *s) {
-  s->host = (td_pane_host){s, &s->theme, host_inquire, host_take, td_screen_run_line, host_jump, host_context, host_say, host_beside, host_reply, host_ask, host_place,
-                           host_show, host_emit, host_now};
+  s->host = (td_pane_host){s, &s->theme, host_inquire, host_take, td_screen_run_line, host_jump, host_context, host_say,
+                           host_beside, host_reply, host_ask, host_place, host_show, host_emit, host_now};
   for (int i = 0; i < TD_PANE_COUNT; i++) {
     s->states[i] = td_memory_new_zero(pane_types[i]->state_size);
     if (!s->states[i]) return false;
@@ -98,7 +99,8 @@ static void close_panes(td_screen *s) {
 }
 
 void td_screen_show_pane(td_screen *s, int pane, bool focus) {
-  if (s->pane >= 0 && s->pane != pane && pane_types[s->pane]->shown) pane_types[s->pane]->shown(s->states[s->pane], false);
+  if (s->pane >= 0 && s->pane != pane && pane_types[s->pane]->shown)
+    pane_types[s->pane]->shown(s->states[s->pane], false);
   bool opens = pane >= 0 && pane != s->pane;
   s->pane = pane;
   if (pane < 0) s->zoomed = false;

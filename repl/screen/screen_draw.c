@@ -63,7 +63,8 @@ static void draw_title(td_screen *s) {
   if (*state && area.columns >= 80) add_running(s, &left);
   int queued = td_session_queued(s->session), first, second;
   if (queued > 0) td_text_print(&left, "  %d queued", queued);
-  if (!td_notebook_in_order(s->notebook, &first, &second)) td_text_print(&right, "out of order: %d after %d  ", first, second);
+  if (!td_notebook_in_order(s->notebook, &first, &second))
+    td_text_print(&right, "out of order: %d after %d  ", first, second);
   measure_load(s);
   double memory = resident_megabytes();
   if (memory >= 1000) td_text_print(&right, "CPU %.0f%%  %.1f GB ", s->load, memory / 1024);
@@ -100,14 +101,16 @@ static void add_hints(td_screen *s, int column) {
   static const hint prompt[] = {{TD_REQUEST_HELP, "help"}, {TD_REQUEST_LEAVE_EDIT, "cells"},
     {TD_REQUEST_SHOW_CURVES, "curves"}, {TD_REQUEST_SHOW_TAPE, "tape"}, {TD_REQUEST_SHOW_VARIABLES, "variables"},
     {TD_REQUEST_SAVE, "save"}, {TD_REQUEST_QUIT, "leave"}, {0, NULL}};
-  static const hint cell[] = {{TD_REQUEST_SUBMIT, "run"}, {TD_REQUEST_LEAVE_EDIT, "done"}, {TD_REQUEST_CELL_SPLIT, "split"},
-    {TD_REQUEST_HELP, "help"}, {0, NULL}};
-  static const hint cells[] = {{TD_REQUEST_CELL_EDIT, "edit"}, {TD_REQUEST_CELL_RUN, "run"}, {TD_REQUEST_CELL_ABOVE, "above"},
-    {TD_REQUEST_CELL_BELOW, "below"}, {TD_REQUEST_CELL_DELETE, "delete"}, {TD_REQUEST_CELL_UNDO, "undo"},
-    {TD_REQUEST_CELL_LEAVE, "prompt"}, {TD_REQUEST_HELP, "help"}, {0, NULL}};
-  static const hint pane[] = {{TD_REQUEST_PANE_LEAVE, "prompt"}, {TD_REQUEST_PANE_CLOSE, "close"}, {TD_REQUEST_ZOOM, "zoom"},
-    {TD_REQUEST_HELP, "keys"}, {0, NULL}};
-  static const hint paused[] = {{TD_REQUEST_RESUME, "go on"}, {TD_REQUEST_STEP, "step"}, {TD_REQUEST_STOP, "stop"}, {0, NULL}};
+  static const hint cell[] = {{TD_REQUEST_SUBMIT, "run"}, {TD_REQUEST_LEAVE_EDIT, "done"},
+    {TD_REQUEST_CELL_SPLIT, "split"}, {TD_REQUEST_HELP, "help"}, {0, NULL}};
+  static const hint cells[] = {
+      {TD_REQUEST_CELL_EDIT, "edit"},    {TD_REQUEST_CELL_RUN, "run"},       {TD_REQUEST_CELL_ABOVE, "above"},
+      {TD_REQUEST_CELL_BELOW, "below"},  {TD_REQUEST_CELL_DELETE, "delete"}, {TD_REQUEST_CELL_UNDO, "undo"},
+      {TD_REQUEST_CELL_LEAVE, "prompt"}, {TD_REQUEST_HELP, "help"},          {0, NULL}};
+  static const hint pane[] = {{TD_REQUEST_PANE_LEAVE, "prompt"}, {TD_REQUEST_PANE_CLOSE, "close"},
+    {TD_REQUEST_ZOOM, "zoom"}, {TD_REQUEST_HELP, "keys"}, {0, NULL}};
+  static const hint paused[] = {{TD_REQUEST_RESUME, "go on"}, {TD_REQUEST_STEP, "step"},
+    {TD_REQUEST_STOP, "stop"}, {0, NULL}};
   static const hint *const by_focus[] = {prompt, cell, cells, pane};
   td_session_state state = td_session_get_state(s->session);
   if (state == TD_SESSION_PAUSED || state == TD_SESSION_ASIDE)
@@ -135,7 +138,8 @@ static void draw_status(td_screen *s) {
   int column = 1;
   const char *mode = td_edit_mode();
   if (s->question.answer) {
-    column = td_surface_text(&s->surface, area.row, 0, area.columns, s->question.prompt, strlen(s->question.prompt), style);
+    column =
+        td_surface_text(&s->surface, area.row, 0, area.columns, s->question.prompt, strlen(s->question.prompt), style);
     if (s->question.key) return;
     size_t length, cursor;
     const char *text = td_edit_text(&length, &cursor);
@@ -225,7 +229,8 @@ static void draw_prompt(td_screen *s) {
     td_highlight_draw(&s->surface, &s->theme, at_row, area.column + gutter, text, length, row.begin, row.end, looks,
                       NULL);
   }
-  if (top > 0) td_surface_print(&s->surface, area.row, area.column, area.columns, look(s, TD_LOOK_FAINT), "+%d above", top);
+  if (top > 0)
+    td_surface_print(&s->surface, area.row, area.column, area.columns, look(s, TD_LOOK_FAINT), "+%d above", top);
   td_memory_free(looks);
   if (active) {
     s->surface.cursor_row = area.row + cursor_row - top;
@@ -303,7 +308,8 @@ static void place(td_screen *s, int rows, int columns) {
 void td_screen_draw(td_screen *s) {
   int rows, columns;
   td_display_size(&rows, &columns);
-  if ((rows != s->surface.rows || columns != s->surface.columns) && !td_surface_resize(&s->surface, rows, columns)) return;
+  if ((rows != s->surface.rows || columns != s->surface.columns) && !td_surface_resize(&s->surface, rows, columns))
+    return;
   td_surface_clear(&s->surface);
   s->placed = (td_placed){0};
   place(s, rows, columns);
@@ -325,8 +331,9 @@ void td_screen_draw(td_screen *s) {
   draw_prompt(s);
   draw_status(s);
   if (s->focus == TD_FOCUS_PROMPT || s->focus == TD_FOCUS_CELL) {
-    td_rect area = s->focus == TD_FOCUS_CELL ? s->layout.cells
-                                             : (td_rect){s->layout.title.rows, 0, rows - 1 - s->layout.title.rows, columns};
+    td_rect area = s->focus == TD_FOCUS_CELL
+                       ? s->layout.cells
+                       : (td_rect){s->layout.title.rows, 0, rows - 1 - s->layout.title.rows, columns};
     td_popup_draw(&s->popup, td_edit_matches_now(), &s->theme, &s->surface, area);
   }
   td_display_show(&s->surface);

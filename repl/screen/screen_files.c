@@ -63,8 +63,9 @@ void td_screen_ask_recovery(td_screen *s) {
     return;
   }
   char prompt[120];
-  snprintf(prompt, sizeof prompt, "%d cell%s were left by a session that died. Enter: get them back, Ctrl-D: drop them ",
-           s->found.left->count, s->found.left->count == 1 ? "" : "s");
+  snprintf(prompt, sizeof prompt,
+           "%d cell%s were left by a session that died. Enter: get them back, Ctrl-D: drop them ", s->found.left->count,
+           s->found.left->count == 1 ? "" : "s");
   td_screen_ask_key(s, prompt, recovered, s);
 }
 
@@ -155,7 +156,8 @@ void td_screen_quit(td_screen *s) {
   td_screen_sync(s);
   bool runs = td_session_get_state(s->session) != TD_SESSION_IDLE, unsaved = !td_notebook_is_saved(s->notebook);
   if (!runs && !unsaved) leave(s, 0);
-  else if (runs) td_screen_ask_key(s, "a cell runs. Leave? y: stop it and leave, s: save and leave, n: stay ", leave_answer, s);
+  else if (runs)
+    td_screen_ask_key(s, "a cell runs. Leave? y: stop it and leave, s: save and leave, n: stay ", leave_answer, s);
   else td_screen_ask_key(s, "not saved. s: save and leave, y: leave, n: stay ", leave_answer, s);
 }
 

@@ -52,7 +52,8 @@ static void drop_queue(td_screen *s) {
 // ---- the prompt ----
 
 static bool is_read_only(const char *line) { // looks at things, and changes none
-  static const char *const words[] = {"%who", "%whos", "%mem", "%tape", "%plot", "%runs", "%history", "%help", "%health"};
+  static const char *const words[] = {"%who",  "%whos",    "%mem",  "%tape",  "%plot",
+                                      "%runs", "%history", "%help", "%health"};
   size_t length = strcspn(line, " \t\n");
   if (*line == '?') return true;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -84,7 +85,8 @@ static bool show_curve(td_screen *s, const char *line) {
   int pane = td_screen_find_pane("curves");
   size_t command = strlen("%plot");
   const char *name = line + command + strspn(line + command, " ");
-  if (strncmp(line, "%plot ", command + 1) != 0 || !td_screen_pane_type(pane)->find(s->states[pane], name)) return false;
+  if (strncmp(line, "%plot ", command + 1) != 0 || !td_screen_pane_type(pane)->find(s->states[pane], name))
+    return false;
   td_screen_show_pane(s, pane, false);
   return true;
 }
@@ -156,8 +158,9 @@ static void run_new_cell(td_screen *s, const char *text, size_t length, bool at_
   bool waits = td_session_get_state(s->session) == TD_SESSION_RUNNING;
   td_screen_run_cell(s, index, at_step || is_read_only(text));
   if (waits && at_step && td_session_takes_steps(s->session)) td_screen_say(s, "runs at the next step");
-  else if (waits && !is_read_only(text)) td_screen_say(s, "waits for its turn%s",
-                                                          td_session_takes_steps(s->session) ? "; Alt-Enter runs at the next step" : "");
+  else if (waits && !is_read_only(text))
+    td_screen_say(s, "waits for its turn%s",
+                  td_session_takes_steps(s->session) ? "; Alt-Enter runs at the next step" : "");
 }
 
 void td_screen_run_line(void *screen, const char *line) { run_new_cell(screen, line, strlen(line), false); }
@@ -191,7 +194,9 @@ void td_screen_submit(td_screen *s, bool at_step) {
   if (entry.length) td_edit_remember(entry.data);
   empty_prompt(s);
   if (entry.length && entry.data[0] == ':') td_screen_colon(s, entry.data + 1);
-  else if (entry.length && !td_screen_set_command(s, entry.data) && !control_run(s, entry.data) && !show_curve(s, entry.data)) run_new_cell(s, entry.data, entry.length, at_step);
+  else if (entry.length && !td_screen_set_command(s, entry.data) && !control_run(s, entry.data) &&
+           !show_curve(s, entry.data))
+    run_new_cell(s, entry.data, entry.length, at_step);
   td_text_clear(&entry);
   s->replay_at = position;
 }
@@ -270,7 +275,10 @@ void td_screen_interrupt(td_screen *s) {
       say_stopping(s);
     }
     break;
-  case TD_SESSION_ASIDE: td_session_interrupt(s->session); say_of_run(s, "stopping the cell; the run stays paused"); break;
+  case TD_SESSION_ASIDE:
+    td_session_interrupt(s->session);
+    say_of_run(s, "stopping the cell; the run stays paused");
+    break;
   default:
     if (typed) td_edit_clear(), empty_prompt(s);
     else td_screen_request(s, TD_REQUEST_STOP);
@@ -354,8 +362,8 @@ static bool set_editing(td_screen *s, const char *value) {
 
 bool td_screen_set_command(td_screen *s, const char *line) {
   static const struct { const char *name; bool (*set)(td_screen *, const char *); const char *values; } settings[] = {
-      {"mouse", set_mouse, "on, off"}, {"theme", set_theme, "dark, light, mono"}, {"glyphs", set_theme, "braille, block, half, ascii"},
-      {"editing", set_editing, "emacs, vi"}};
+      {"mouse", set_mouse, "on, off"}, {"theme", set_theme, "dark, light, mono"},
+      {"glyphs", set_theme, "braille, block, half, ascii"}, {"editing", set_editing, "emacs, vi"}};
   char name[32] = "", value[32] = "";
   if (strncmp(line, "%set", 4) != 0 || (line[4] && line[4] != ' ')) return false;
   sscanf(line + 4, "%31s %31s", name, value);

@@ -1,6 +1,6 @@
 // A grid of character cells that panes draw on: no terminal, no curses, so the same drawing can be looked at in a test.
-// Positions are rows and columns from 0; what falls outside the clip is not drawn. Text from data is shown, never obeyed:
-// control characters and invalid bytes appear as visible text.
+// Positions are rows and columns from 0; what falls outside the clip is not drawn. Text from data is shown, never
+// obeyed: control characters and invalid bytes appear as visible text.
 #ifndef TD_SCREEN_SURFACE_H
 #define TD_SCREEN_SURFACE_H
 #include <stdbool.h>
@@ -61,12 +61,18 @@ typedef struct td_shown {
 td_shown td_show_character(const char *text, size_t length, int column);
 
 // A row of a text that is wrapped at so many columns: bytes [begin, end), and where the next row begins.
-typedef struct td_wrapped { size_t begin, end, next; int columns; bool last, words; } td_wrapped; // words: prose, cut at spaces
+typedef struct td_wrapped {
+  size_t begin, end, next;
+  int columns;
+  bool last, words; // words: prose, cut at spaces
+} td_wrapped;
 // false: the text has no further row. An empty text has one row, and so has the end after a newline.
-bool td_wrap_next(const char *text, size_t length, int columns, td_wrapped *row); // *row zeroed but for words before the first
+// *row is zeroed but for words before the first.
+bool td_wrap_next(const char *text, size_t length, int columns, td_wrapped *row);
 int td_wrap_count(const char *text, size_t length, int columns, bool words);
 // Where the byte at stands: its row and column. At a row's full width it stands in the row after it.
 void td_wrap_find(const char *text, size_t length, int columns, bool words, size_t at, int *row, int *column);
-size_t td_wrap_at(const char *text, size_t length, int columns, bool words, int row, int column); // the other way round, clamped
+// The other way round, clamped.
+size_t td_wrap_at(const char *text, size_t length, int columns, bool words, int row, int column);
 int td_text_columns(const char *text, size_t length);
 #endif

@@ -48,11 +48,11 @@ enum td_look {
 
 // X(NAME, Unicode, ASCII)
 #define TD_GLYPHS(X)                                                                                                   \
-  X(HORIZONTAL, 0x2500, '-') X(VERTICAL, 0x2502, '|') X(TEE, 0x252c, '+') X(CROSS, 0x253c, '+') X(TEE_UP, 0x2534, '+')  \
+  X(HORIZONTAL, 0x2500, '-') X(VERTICAL, 0x2502, '|') X(TEE, 0x252c, '+') X(CROSS, 0x253c, '+') X(TEE_UP, 0x2534, '+') \
   X(TEE_RIGHT, 0x251c, '+') X(TEE_LEFT, 0x2524, '+')                                                                   \
-  X(FOLDED, 0x25b8, '>') X(OPEN, 0x25be, 'v') X(BULLET, 0x2022, '*') X(ELLIPSIS, 0x2026, '~') X(HERE, 0x258c, '>')      \
-  X(RUNNING, 0x25cf, '*') X(QUEUED, 0x25cb, 'o') X(PAUSED, 0x2016, '=') X(DONE, 0x2713, '.') X(FAILED, 0x2717, '!')     \
-  X(STALE, '~', '~') X(FULL, 0x2588, '#') X(UPPER, 0x2580, '"') X(SHADE, 0x2591, '.') X(UP, 0x2191, '^')                \
+  X(FOLDED, 0x25b8, '>') X(OPEN, 0x25be, 'v') X(BULLET, 0x2022, '*') X(ELLIPSIS, 0x2026, '~') X(HERE, 0x258c, '>')     \
+  X(RUNNING, 0x25cf, '*') X(QUEUED, 0x25cb, 'o') X(PAUSED, 0x2016, '=') X(DONE, 0x2713, '.') X(FAILED, 0x2717, '!')    \
+  X(STALE, '~', '~') X(FULL, 0x2588, '#') X(UPPER, 0x2580, '"') X(SHADE, 0x2591, '.') X(UP, 0x2191, '^')               \
   X(DOWN, 0x2193, 'v') X(LEFT, 0x2190, '<') X(RIGHT, 0x2192, '>')
 
 enum td_glyph {
@@ -74,5 +74,6 @@ td_style td_theme_style(const td_theme *theme, enum td_look look);
 uint32_t td_theme_glyph(const td_theme *theme, enum td_glyph glyph);
 // Puts a chart on a surface, its first cell at row, column.
 void td_theme_chart(const td_theme *theme, td_surface *surface, int row, int column, const td_chart_cells *cells);
-bool td_theme_set(td_theme *theme, const char *word); // "dark", "light", "mono", "braille", "block", "half", "ascii"; false: none of these
+// "dark", "light", "mono", "braille", "block", "half", "ascii". false: none of these.
+bool td_theme_set(td_theme *theme, const char *word);
 #endif

@@ -18,7 +18,8 @@ static void find_argument(td_tip *tip, const char *text, size_t open, size_t cur
   }
   while (begin < cursor && text[begin] == ' ') begin++;
   size_t length = 0;
-  while (begin + length < cursor && (isalnum((unsigned char)text[begin + length]) || text[begin + length] == '_')) length++;
+  while (begin + length < cursor && (isalnum((unsigned char)text[begin + length]) || text[begin + length] == '_'))
+    length++;
   bool named = length && length < sizeof tip->keyword && begin + length < cursor && text[begin + length] == '=';
   snprintf(tip->keyword, sizeof tip->keyword, "%.*s", named ? (int)length : 0, text + begin);
 }
@@ -41,7 +42,8 @@ void td_tip_answer(td_tip *tip, const td_event *event) {
   const td_report_text *report = (const td_report_text *)event->payload;
   if (!report || report->payload.kind != TD_REPORT_TEXT) return;
   size_t length = strcspn(report->text, "\n");
-  if (memchr(report->text, '(', length)) snprintf(tip->signature, sizeof tip->signature, "%.*s", (int)length, report->text);
+  if (memchr(report->text, '(', length))
+    snprintf(tip->signature, sizeof tip->signature, "%.*s", (int)length, report->text);
 }
 
 static size_t parameter_end(const char *at) { // up to its comma, or the bracket that closes
@@ -58,7 +60,8 @@ static size_t parameter_end(const char *at) { // up to its comma, or the bracket
 static bool is_at_cursor(const td_tip *tip, const char *parameter, size_t length, int number) {
   size_t name = strlen(tip->keyword);
   if (!name) return number == tip->argument;
-  return length >= name && strncmp(parameter, tip->keyword, name) == 0 && (length == name || strchr("=:", parameter[name]));
+  return length >= name && strncmp(parameter, tip->keyword, name) == 0 &&
+         (length == name || strchr("=:", parameter[name]));
 }
 
 bool td_tip_draw(const td_tip *tip, const td_theme *theme, td_surface *surface, td_rect area) {
@@ -71,8 +74,8 @@ bool td_tip_draw(const td_tip *tip, const td_theme *theme, td_surface *surface, 
     size_t length = parameter_end(at), blank = strspn(at, " ");
     column += td_surface_text(surface, area.row, area.column + column, area.columns - column, at, blank, plain);
     bool mark = is_at_cursor(tip, at + blank, length - blank, number);
-    column += td_surface_text(surface, area.row, area.column + column, area.columns - column, at + blank, length - blank,
-                              mark ? marked : plain);
+    column += td_surface_text(surface, area.row, area.column + column, area.columns - column, at + blank,
+                              length - blank, mark ? marked : plain);
     if (at[length] != ',') {
       column += td_surface_text(surface, area.row, area.column + column, area.columns - column, at + length,
                                 strlen(at + length), plain);
