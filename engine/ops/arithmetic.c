@@ -481,7 +481,7 @@ static const td_op sign_op = {
 };
 
 // The cotangent with the sign of x: the gradient of abs, in one pass.
-TD_MAP2(TD_EACH_FLOAT, abs_gradient, FLOATING, T, y > 0 ? x : y < 0 ? -x : ((x == 0) | (y == 0)) ? 0 : y)
+TD_MAP2(TD_EACH_FLOAT, abs_gradient, FLOATING, T, y > 0 ? x : y < 0 ? -x : 0)
 TD_KERNEL(abs_gradient)
 
 static td_tensor *abs_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x);
@@ -502,7 +502,7 @@ static const td_op abs_gradient_op = {
   .expression = abs_gradient_text,
   .vjp = abs_gradient_vjp,
   .saves = TD_SAVES_IN1,
-  .doc = "The cotangent times the sign of x.\n"
+  .doc = "The cotangent times the sign of x, 0 at NaN.\n"
          "Gradient: the same of its cotangent; 0 for x.",
   .samples = divisor_samples,
 };
@@ -532,7 +532,8 @@ static const td_op abs_op = {
   .vjp = abs_vjp,
   .saves = TD_SAVES_IN0,
   .doc = "The absolute value of x.\n"
-         "Gradient: cotangent * sign(x), which is 0 at 0. The smallest integer wraps to itself.",
+         "Gradient: cotangent * sign(x), which is 0 at 0; 0 at NaN too, as in PyTorch.\n"
+         "The smallest integer wraps to itself.",
   .example = "abs(tensor([-3., 2.])).tolist()  # [3.0, 2.0]",
   .samples = away_samples,
 };

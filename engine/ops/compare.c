@@ -76,6 +76,9 @@ TRUTH_ROW(greater_equal, TD_ALIAS("ge"), TD_XY, 0, true,
 
 td_tensor *td_greater(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_apply(s, &greater_op, NULL, 2, a, b); }
 td_tensor *td_less(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_apply(s, &less_op, NULL, 2, a, b); }
+td_tensor *td_less_equal(td_scope *s, td_tensor *a, td_tensor *b) {
+  return td_scope_apply(s, &less_equal_op, NULL, 2, a, b);
+}
 td_tensor *td_equal(td_scope *s, td_tensor *a, td_tensor *b) { return td_scope_apply(s, &equal_op, NULL, 2, a, b); }
 
 // ---- logic ----

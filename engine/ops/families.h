@@ -96,6 +96,7 @@ td_tensor *td_round(td_scope *s, td_tensor *x); // to whole numbers
 // compare.c: bool results, and where(condition, a, b)
 td_tensor *td_greater(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_less(td_scope *s, td_tensor *a, td_tensor *b);
+td_tensor *td_less_equal(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_equal(td_scope *s, td_tensor *a, td_tensor *b);
 td_tensor *td_where(td_scope *s, td_tensor *condition, td_tensor *a, td_tensor *b);
 // exponential.c

@@ -207,7 +207,8 @@ static const td_op random_randint = {
     .kernel = randint_kernel,
     .no_gradient = td_drawn,
     .doc = "Integers spread evenly over low to high - 1, or over 0 to low - 1 when there is no high, as int64; without "
-           "a shape, one of them. A shape in brackets may stand anywhere: randint(10, (2, 3)).",
+           "a shape, one of them. high is left out, as in NumPy and PyTorch; Python's random.randint has it.\n"
+           "A shape in brackets may stand anywhere: randint(10, (2, 3)).",
     .example = "random_randint(3, 4, 2).tolist()  # [3, 3]",
     .samples = TD_SAMPLES{{"", "low=-3, high=5, shape=(2, 3)", 0, 1, NULL},
                           {"", "low=0, high=2, shape=()", 0, 1, NULL},

@@ -1,5 +1,6 @@
-// Activation functions with corners, where the gradient is PyTorch's: that of the flatter side. Integers and bool give
-// float32, but relu and relu6 keep integers.
+// Activation functions with corners, where the gradient is PyTorch's: that of the flatter side. So it is at NaN, by
+// PyTorch's formulas; its CPU's vector loops have NaN there in elu's kin and hardswish, the loops' ends don't. Integers
+// and bool give float32, but relu and relu6 keep integers.
 #include "engine/ops/families.h"
 #include "engine/ops/map.h"
 #include "engine/ops/math.h"
@@ -27,48 +28,84 @@ static td_tensor *times(td_scope *s, td_tensor *x, double factor) {
 
 // ---- relu and its kin ----
 
-TD_MAP2(TD_EACH_FLOAT, relu_gradient, FLOATING, T, y > 0 ? x : p == 0 ? 0 : x * p)
+TD_MAP2(TD_EACH_FLOAT, above_gradient, FLOATING, T, y <= p ? 0 : x)
 
-static double slope_of(const td_arg *args) { return args[0].f; }
-static int relu_gradient_kernel(const td_call *call) {
-  return td_map_run(call, &relu_gradient_map, slope_of(call->args));
+static int above_gradient_kernel(const td_call *call) {
+  return td_map_run(call, &above_gradient_map, call->args[0].f);
 }
 
-static td_tensor *relu_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x, double slope);
+static const td_op above_gradient_op;
 
-static int relu_gradient_vjp(td_rule *rule) {
+static int above_gradient_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
-  if (rule->needs[0]) rule->din[0] = relu_gradient(s, rule->cotangent[0], rule->in[1], slope_of(rule->args));
+  if (rule->needs[0])
+    rule->din[0] = td_scope_apply(s, &above_gradient_op, rule->args, 2, rule->cotangent[0], rule->in[1]);
   if (rule->needs[1]) rule->din[1] = td_scope_filled(s, 0, &rule->in_meta[1]);
   return TD_OK;
 }
 
-static const td_op relu_gradient_op = {
-  .name = "relu_gradient",
+static const td_op above_gradient_op = {
+  .name = "above_gradient",
+  .params = { TD_TENSOR_PARAM("cotangent"), TD_X, FLOAT_PARAM("low", 0) },
+  .kind = TD_KIND_ELEMENTWISE,
+  .flags = TD_HIDDEN,
+  .infer = td_map_floating,
+  .kernel = above_gradient_kernel,
+  .expression = above_gradient_text,
+  .vjp = above_gradient_vjp,
+  .saves = TD_SAVES_IN1,
+  .doc = "0 where x <= low, the cotangent elsewhere, at NaN too.\n"
+         "Gradient: the same of its cotangent; 0 for x.",
+  .samples = gradient_samples,
+};
+
+static td_tensor *above_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x, double low) {
+  td_arg args[] = { TD_FLOAT_DEFAULT(low) };
+  return td_scope_apply(s, &above_gradient_op, args, 2, cotangent, x);
+}
+
+TD_MAP2(TD_EACH_FLOAT, leaky_gradient, FLOATING, T, y > 0 ? x : p == 0 ? 0 : x * p)
+
+static double slope_of(const td_arg *args) { return args[0].f; }
+static int leaky_gradient_kernel(const td_call *call) {
+  return td_map_run(call, &leaky_gradient_map, slope_of(call->args));
+}
+
+static td_tensor *leaky_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x, double slope);
+
+static int leaky_gradient_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  if (rule->needs[0]) rule->din[0] = leaky_gradient(s, rule->cotangent[0], rule->in[1], slope_of(rule->args));
+  if (rule->needs[1]) rule->din[1] = td_scope_filled(s, 0, &rule->in_meta[1]);
+  return TD_OK;
+}
+
+static const td_op leaky_gradient_op = {
+  .name = "leaky_gradient",
   .params = { TD_TENSOR_PARAM("cotangent"), TD_X,
               { .name = "slope", .kind = TD_PARAM_FLOAT, .fallback = TD_FLOAT_DEFAULT(0) } },
   .kind = TD_KIND_ELEMENTWISE,
   .flags = TD_HIDDEN,
   .infer = td_map_floating,
-  .kernel = relu_gradient_kernel,
-  .expression = relu_gradient_text,
-  .vjp = relu_gradient_vjp,
+  .kernel = leaky_gradient_kernel,
+  .expression = leaky_gradient_text,
+  .vjp = leaky_gradient_vjp,
   .saves = TD_SAVES_IN1,
   .doc = "The cotangent where x > 0, slope times it elsewhere.\n"
          "Gradient: the same of its cotangent; 0 for x.",
   .samples = gradient_samples,
 };
 
-static td_tensor *relu_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x, double slope) {
+static td_tensor *leaky_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x, double slope) {
   td_arg args[] = { TD_FLOAT_DEFAULT(slope) };
-  return td_scope_apply(s, &relu_gradient_op, args, 2, cotangent, x);
+  return td_scope_apply(s, &leaky_gradient_op, args, 2, cotangent, x);
 }
 
 TD_MAP1(TD_EACH_NUMBER, relu, COMMON, T, MAXIMUM(x, 0))
 TD_KERNEL(relu)
 
 static int relu_vjp(td_rule *rule) {
-  rule->din[0] = relu_gradient(&rule->scope, rule->cotangent[0], rule->in[0], 0);
+  rule->din[0] = above_gradient(&rule->scope, rule->cotangent[0], rule->in[0], 0);
   return TD_OK;
 }
 
@@ -83,7 +120,7 @@ static const td_op relu_op = {
   .vjp = relu_vjp,
   .saves = TD_SAVES_IN0,
   .doc = "x where it is positive, 0 elsewhere; NaN stays. Integers stay integers.\n"
-         "Gradient: the cotangent where x > 0, 0 elsewhere, at 0 too.",
+         "Gradient: 0 where x <= 0, the cotangent elsewhere, at NaN too: a NaN stays in sight.",
   .example = "relu(tensor([-1., 0., 2.])).tolist()  # [0.0, 0.0, 2.0]",
   .samples = off_zero_samples,
 };
@@ -93,7 +130,7 @@ TD_MAP1(TD_EACH_FLOAT, leaky_relu, FLOATING, T, x > 0 ? x : x * p)
 static int leaky_relu_kernel(const td_call *call) { return td_map_run(call, &leaky_relu_map, slope_of(call->args)); }
 
 static int leaky_relu_vjp(td_rule *rule) {
-  rule->din[0] = relu_gradient(&rule->scope, rule->cotangent[0], rule->in[0], slope_of(rule->args));
+  rule->din[0] = leaky_gradient(&rule->scope, rule->cotangent[0], rule->in[0], slope_of(rule->args));
   return TD_OK;
 }
 
@@ -108,7 +145,7 @@ static const td_op leaky_relu_op = {
   .vjp = leaky_relu_vjp,
   .saves = TD_SAVES_IN0,
   .doc = "x where it is positive, slope * x elsewhere.\n"
-         "Gradient: the cotangent where x > 0, slope * cotangent elsewhere, at 0 too.",
+         "Gradient: the cotangent where x > 0, slope * cotangent elsewhere, at 0 and NaN too.",
   .example = "leaky_relu(tensor([-2., 2.]), slope=0.5).tolist()  # [-1.0, 2.0]",
   .samples = off_zero_samples,
 };
@@ -123,7 +160,7 @@ static int elu_vjp_of(td_rule *rule, double right, double left, double rate) {
   td_tensor *c = rule->cotangent[0], *x = rule->in[0];
   td_tensor *below = times(s, td_exp(s, rate == 1 ? x : times(s, x, rate)), left * rate);
   td_tensor *above = right == 1 ? c : times(s, c, right);
-  rule->din[0] = td_where(s, td_greater(s, x, td_scope_number(s, 0, x)), above, td_chain(s, c, below));
+  rule->din[0] = td_where(s, td_less_equal(s, x, td_scope_number(s, 0, x)), td_chain(s, c, below), above);
   return TD_OK;
 }
 
@@ -142,7 +179,7 @@ static const td_op elu_op = {
   .vjp = elu_vjp,
   .saves = TD_SAVES_IN0,
   .doc = "x where it is positive, alpha * (exp(x) - 1) elsewhere.\n"
-         "Gradient: the cotangent where x > 0, alpha * exp(x) * cotangent elsewhere, at 0 too.",
+         "Gradient: alpha * exp(x) * cotangent where x <= 0, the cotangent elsewhere, at NaN too.",
   .example = "elu(tensor([-inf, 2.])).tolist()  # [-1.0, 2.0]",
   .source = "Clevert, Unterthiner, Hochreiter: Fast and Accurate Deep Network Learning by ELUs, 2016",
   .samples = off_zero_samples,
@@ -168,7 +205,7 @@ static const td_op celu_op = {
   .vjp = celu_vjp,
   .saves = TD_SAVES_IN0,
   .doc = "x where it is positive, alpha * (exp(x / alpha) - 1) elsewhere.\n"
-         "Gradient: the cotangent where x > 0, exp(x / alpha) * cotangent elsewhere, at 0 too.",
+         "Gradient: exp(x / alpha) * cotangent where x <= 0, the cotangent elsewhere, at NaN too.",
   .example = "celu(tensor([-inf, 2.]), alpha=3.).tolist()  # [-3.0, 2.0]",
   .source = "Barron: Continuously Differentiable Exponential Linear Units, 2017",
   .samples = TD_SAMPLES{
@@ -197,7 +234,7 @@ static const td_op selu_op = {
   .vjp = selu_vjp,
   .saves = TD_SAVES_IN0,
   .doc = "scale * elu(x, alpha), scale = 1.0507... and alpha = 1.6732... keep mean 0 and variance 1.\n"
-         "Gradient: scale * cotangent where x > 0, scale * alpha * exp(x) * cotangent elsewhere, at 0 too.",
+         "Gradient: scale * alpha * exp(x) * cotangent where x <= 0, scale * cotangent elsewhere, at NaN too.",
   .example = "selu(tensor([0., 1.])).tolist()  # [0.0, 1.0507010221481323]",
   .source = "Klambauer, Unterthiner, Mayr, Hochreiter: Self-Normalizing Neural Networks, 2017",
   .samples = off_zero_samples,
@@ -205,7 +242,7 @@ static const td_op selu_op = {
 
 // ---- between two corners ----
 
-TD_MAP2(TD_EACH_FLOAT, inside_gradient, FLOATING, T, ((y <= p) | (y >= q)) ? 0 : x * r)
+TD_MAP2(TD_EACH_FLOAT, inside_gradient, FLOATING, T, ((y > p) & (y < q)) ? x * r : 0)
 
 static int inside_gradient_kernel(const td_call *call) {
   const double arguments[TD_MAP_ARGUMENTS] = {call->args[0].f, call->args[1].f, call->args[2].f};
@@ -233,7 +270,7 @@ static const td_op inside_gradient_op = {
   .expression = inside_gradient_text,
   .vjp = inside_gradient_vjp,
   .saves = TD_SAVES_IN1,
-  .doc = "slope times the cotangent where low < x < high, 0 elsewhere; a bound that is NaN is none.\n"
+  .doc = "slope times the cotangent where low < x < high, 0 elsewhere, at NaN too.\n"
          "Gradient: the same of its cotangent; 0 for x.",
   .samples = gradient_samples,
 };
@@ -269,7 +306,7 @@ static const td_op hardtanh_op = {
     .vjp = hardtanh_vjp,
     .saves = TD_SAVES_IN0,
     .doc = "x moved between min_val and max_val; NaN stays.\n"
-           "Gradient: 0 up to min_val and from max_val on, at the two corners too (clip's is not), else the cotangent.",
+           "Gradient: the cotangent where min_val < x < max_val, 0 elsewhere, at the corners (not as clip) and at NaN.",
     .example = "hardtanh(tensor([-3., 0.5, 3.])).tolist()  # [-1.0, 0.5, 1.0]",
     .samples =
         TD_SAMPLES{
@@ -299,7 +336,7 @@ static const td_op relu6_op = {
     .vjp = relu6_vjp,
     .saves = TD_SAVES_IN0,
     .doc = "x moved between 0 and 6; NaN stays. Integers stay integers.\n"
-           "Gradient: 0 up to 0 and from 6 on, at the two corners too, else the cotangent.",
+           "Gradient: the cotangent where 0 < x < 6, 0 elsewhere, at the two corners and NaN too.",
     .example = "relu6(tensor([-1., 3., 9.])).tolist()  # [0.0, 3.0, 6.0]",
     .samples = off_zero_samples,
 };
@@ -322,7 +359,7 @@ static const td_op hardsigmoid_op = {
     .vjp = hardsigmoid_vjp,
     .saves = TD_SAVES_IN0,
     .doc = "(x + 3) / 6 moved between 0 and 1; NaN stays.\n"
-           "Gradient: 0 up to -3 and from 3 on, at the two corners too, else cotangent / 6.",
+           "Gradient: cotangent / 6 where -3 < x < 3, 0 elsewhere, at the two corners and NaN too.",
     .example = "hardsigmoid(tensor([-4., 0., 3.])).tolist()  # [0.0, 0.5, 1.0]",
     .samples = off_zero_samples,
 };
@@ -335,8 +372,7 @@ static int hardswish_vjp(td_rule *rule) {
   td_tensor *c = rule->cotangent[0], *x = rule->in[0];
   td_tensor *line = td_add(s, times(s, x, 1. / 3), td_scope_number(s, 0.5, x));
   td_tensor *middle = inside_gradient(s, td_chain(s, c, line), x, -3, 3, 1);
-  td_tensor *three = td_scope_number(s, 3, x), *below = td_less(s, x, three);
-  rule->din[0] = td_where(s, td_equal(s, x, x), td_where(s, below, middle, c), middle);
+  rule->din[0] = td_where(s, td_less(s, x, td_scope_number(s, 3, x)), middle, c);
   return TD_OK;
 }
 
@@ -351,7 +387,7 @@ static const td_op hardswish_op = {
   .vjp = hardswish_vjp,
   .saves = TD_SAVES_IN0,
   .doc = "x * hardsigmoid(x).\n"
-         "Gradient: cotangent * (x / 3 + 1 / 2) where -3 < x < 3, 0 up to -3, the cotangent from 3 on.",
+         "Gradient: cotangent * (x / 3 + 1 / 2) where -3 < x < 3, 0 up to -3, the cotangent elsewhere, at NaN too.",
   .example = "hardswish(tensor([-4., 0., 4.])).tolist()  # [0.0, 0.0, 4.0]",
   .source = "Howard and others: Searching for MobileNetV3, 2019",
   .samples = off_zero_samples,
@@ -365,7 +401,7 @@ static int threshold_kernel(const td_call *call) {
   return td_map_run_with(call, &threshold_map, FIRST_ARGUMENTS(call));
 }
 static int threshold_vjp(td_rule *rule) {
-  rule->din[0] = inside_gradient(&rule->scope, rule->cotangent[0], rule->in[0], rule->args[0].f, NAN, 1);
+  rule->din[0] = above_gradient(&rule->scope, rule->cotangent[0], rule->in[0], rule->args[0].f);
   return TD_OK;
 }
 
@@ -381,7 +417,7 @@ static const td_op threshold_op = {
     .vjp = threshold_vjp,
     .saves = TD_SAVES_IN0,
     .doc = "x where it is above threshold, value elsewhere; NaN stays.\n"
-           "Gradient: 0 where x <= threshold, else the cotangent.",
+           "Gradient: 0 where x <= threshold, the cotangent elsewhere, at NaN too.",
     .example = "threshold(tensor([1., 3.]), 2, -1).tolist()  # [-1.0, 3.0]",
     .samples =
         TD_SAMPLES{
@@ -423,7 +459,7 @@ static int shrink_infer(td_infer *infer) {
     .expression = title##_text,                                                                                        \
     .vjp = shrink_vjp,                                                                                                 \
     .saves = TD_SAVES_IN0,                                                                                             \
-    .doc = summary "\nGradient: the cotangent where abs(x) > limit, 0 elsewhere.",                                     \
+    .doc = summary "\nGradient: the cotangent where abs(x) > limit, 0 elsewhere, at NaN too.",                         \
     .example = shown,                                                                                                  \
     .samples = shrink_samples,                                                                                         \
   };
@@ -504,8 +540,8 @@ static const td_op prelu_op = {
   .vjp = prelu_vjp,
   .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
   .doc = "x where it is positive, weight * x elsewhere; weight is one number, or one for each channel (axis 1 of x).\n"
-         "Gradient: for x the cotangent where x > 0, weight * cotangent elsewhere, at 0 too; for weight the sum of\n"
-         "cotangent * x over what is not positive.",
+         "Gradient: for x the cotangent where x > 0, weight * cotangent elsewhere, at 0 and NaN too; for weight the\n"
+         "sum of cotangent * x over what is not positive.",
   .example = "prelu(tensor([-2., 2.]), 0.5).tolist()  # [-1.0, 2.0]",
   .source = "He, Zhang, Ren, Sun: Delving Deep into Rectifiers, 2015",
   .samples = TD_SAMPLES{
@@ -520,5 +556,6 @@ static const td_op prelu_op = {
 
 const td_op *const td_family_rectifier[] = {
   &relu_op, &leaky_relu_op, &prelu_op, &elu_op, &celu_op, &selu_op, &hardtanh_op, &relu6_op, &hardsigmoid_op,
-  &hardswish_op, &threshold_op, &hardshrink_op, &softshrink_op, &relu_gradient_op, &inside_gradient_op, NULL,
+  &hardswish_op, &threshold_op, &hardshrink_op, &softshrink_op, &above_gradient_op, &leaky_gradient_op,
+  &inside_gradient_op, NULL,
 };

@@ -145,8 +145,6 @@ static const row rows[] = {
     {TD_HABIT_ABSENT, "tqdm", "progress(items, \"name\") is built in: for i in progress(range(100), \"run\")"},
     {TD_HABIT_ABSENT, "threading", "ops use all cores; ds.map(f, num_parallel_calls=4) runs f in parallel"},
     {TD_HABIT_ABSENT, "multiprocessing", "ops use all cores; ds.map(f, num_parallel_calls=4) runs f in parallel"},
-    {TD_HABIT_MEMBER, "random.sample", "write random.choice(a, n, replace=False)"},
-    {TD_HABIT_MEMBER, "random.choices", "write random.choice(a, n)"},
     {TD_HABIT_MEMBER, "random.randrange", "write random.randint(low, high), where high is left out"},
     {TD_HABIT_MEMBER, "random.gauss", "write random.normal(mean, std)"},
     {TD_HABIT_MEMBER, "random.manual_seed", "write random.seed(0)"},
