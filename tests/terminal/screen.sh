@@ -21,7 +21,11 @@ cleanly() {
 # start [COMMAND]: a window of $columns x $rows that runs it in $work (default: the program at its prompt). The shell
 # around it outlives a Ctrl-C, which the terminal sends to both.
 start() {
-  pane -u new-session -d -x "${columns:-80}" -y "${rows:-24}" -s "s$((count = ${count:-0} + 1))" -c "$work" \
+  count=$((${count:-0} + 1))
+  until_true new_session "$@" || miss 'no session of tmux' # a server that just lost its last one may be on its way out
+}
+new_session() {
+  pane -u new-session -d -x "${columns:-80}" -y "${rows:-24}" -s "$(window)" -c "$work" \
     "env -u XDG_DATA_HOME -u NO_COLOR -u COLUMNS -u LINES HOME='$work/home' INPUTRC=/dev/null LC_ALL=C.UTF-8 \
     sh -c '${1:-"$TAPEDECK" --line}; echo ended with \$?; exec cat'"
 }
@@ -61,6 +65,11 @@ miss() { # ends the case
 expect() { test "$1" = "$2" || miss "expected: $2
 got:      $1"; } # expect GOT WANTED
 refuse() { if shows "$1"; then miss "shown, and should not be: $1"; fi; }
+# The same of what stands on the screen now, without what scrolled away.
+in_sight() { visible | sed 's/ *$//' | grep -qE -- "$1"; }
+out_of_sight() { ! in_sight "$1"; }
+sees() { until_true in_sight "$1" || miss "not in sight: $1"; }
+gone() { until_true out_of_sight "$1" || miss "still in sight: $1"; }
 
 # How many milliseconds pass from the keys until the text stands there.
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
@@ -83,7 +92,7 @@ end() { # leaves the program, whatever it does
 cases() {
   for name in $(sed -n 's/^case_\([a-z0-9_]*\)().*/\1/p' "$0"); do
     case terminal/$1/$name in "$T"*) ;; *) continue ;; esac
-    rm -rf "$work/home"
+    until_true rm -rf "$work/home" # a program that was killed may still write there
     mkdir "$work/home"
     (cd "$work" && "case_$name") >"$work/said" 2>&1
     if test $? -eq 0; then
