@@ -101,7 +101,6 @@ enum td_context_kind {
   X(PANE_SEARCH_BACK, PANE, "N", "the match before")                                                                   \
   X(PANE_FILTER, PANE, "&", "show only what holds a text")                                                             \
   X(PANE_SORT, PANE, "o", "sort by the next column")                                                                   \
-  X(PANE_NEXT, PANE, "Tab", "the next part")                                                                           \
   X(PANE_LEAVE, PANE, "Esc", "back to the prompt")                                                                     \
   X(PANE_CLOSE, PANE, "q", "close the pane")                                                                           \
   X(CURVES_LOG, CURVES, "y", "logarithmic axis, and back")                                                             \

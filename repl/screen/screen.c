@@ -162,6 +162,7 @@ static void take_signals(td_screen *s) {
   int news = td_display_news();
   if (news & TD_SIGNAL_INTERRUPT) td_screen_interrupt(s);
   if (news & TD_SIGNAL_SUSPEND) td_display_suspend();
+  if (news & TD_SIGNAL_RESIZE) td_display_redraw(); // there and back: the terminal cut what it showed
   if (news & (TD_SIGNAL_RESIZE | TD_SIGNAL_SUSPEND)) s->dirty = true;
   if (news & TD_SIGNAL_END) {
     s->leaving = true;

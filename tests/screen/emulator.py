@@ -15,15 +15,23 @@ def width(character):
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
+BLANK = (" ", ())
+
+
+def blanks(count):
+    return [BLANK] * count
+
+
 class Model:
     def __init__(self, rows, columns):
         self.modes, self.strange, self.rest, self.last = {}, [], "", " "
+        self.style, self.used = {}, set()
         self.resize(rows, columns)
 
     def resize(self, rows, columns):
         old = getattr(self, "grid", [])
         self.rows, self.columns = rows, columns
-        self.grid = [[old[r][c] if r < len(old) and c < len(old[r]) else " " for c in range(columns)] for r in range(rows)]
+        self.grid = [[old[r][c] if r < len(old) and c < len(old[r]) else BLANK for c in range(columns)] for r in range(rows)]
         self.top, self.bottom = 0, rows - 1
         self.row, self.column = min(getattr(self, "row", 0), rows - 1), min(getattr(self, "column", 0), columns - 1)
         self.saved, self.wraps = (0, 0), False
@@ -79,22 +87,24 @@ class Model:
         wide = width(character)
         if not wide:
             column = self.column - (0 if self.wraps else 1)
-            if column >= 0 and self.grid[self.row][column] == "" and column:
+            if column > 0 and not self.grid[self.row][column][0]:
                 column -= 1
-            self.grid[self.row][max(column, 0)] += character
+            text, style = self.grid[self.row][max(column, 0)]
+            self.grid[self.row][max(column, 0)] = (text + character, style)
             return
         if self.wraps or self.column + wide > self.columns:
             self.move(self.row, 0)
             self.line_feed()
         line = self.grid[self.row]
-        if line[self.column] == "" and self.column:
-            line[self.column - 1] = " "
-        line[self.column] = character
+        if not line[self.column][0] and self.column:
+            line[self.column - 1] = BLANK
+        style = tuple(sorted(self.style.items()))
+        line[self.column] = (character, style)
         if wide == 2 and self.column + 1 < self.columns:
-            line[self.column + 1] = ""
+            line[self.column + 1] = ("", style)
         end = self.column + wide
-        if end < self.columns and line[end] == "":
-            line[end] = " "
+        if end < self.columns and not line[end][0]:
+            line[end] = BLANK
         self.wraps = end >= self.columns
         self.column = min(end, self.columns - 1)
         self.last = character
@@ -102,13 +112,13 @@ class Model:
     def line_feed(self):
         if self.row == self.bottom:
             del self.grid[self.top]
-            self.grid.insert(self.bottom, [" "] * self.columns)
+            self.grid.insert(self.bottom, blanks(self.columns))
         else:
             self.row = min(self.row + 1, self.rows - 1)
 
     def scroll_down(self):
         del self.grid[self.bottom]
-        self.grid.insert(self.top, [" "] * self.columns)
+        self.grid.insert(self.top, blanks(self.columns))
 
     def control(self, c):
         if c == "\r":
@@ -143,53 +153,77 @@ class Model:
             self.move(n - 1, self.column)
         elif final == "K":
             first, last = {0: (self.column, self.columns), 1: (0, self.column + 1)}.get(p[0], (0, self.columns))
-            line[first:last] = [" "] * (last - first)
+            line[first:last] = blanks(last - first)
         elif final == "J":
             first, last = {0: (self.row + 1, self.rows), 1: (0, self.row)}.get(p[0], (0, self.rows))
             for row in range(first, last):
-                self.grid[row] = [" "] * self.columns
+                self.grid[row] = blanks(self.columns)
             if p[0] < 2:
                 self.csi("", p, "K", whole)
         elif final == "X":
-            line[self.column:self.column + n] = [" "] * min(n, self.columns - self.column)
+            line[self.column:self.column + n] = blanks(min(n, self.columns - self.column))
         elif final == "P":
             n = min(n, self.columns - self.column)
             del line[self.column:self.column + n]
-            line += [" "] * n
+            line += blanks(n)
         elif final == "@":
             n = min(n, self.columns - self.column)
-            line[self.column:self.column] = [" "] * n
+            line[self.column:self.column] = blanks(n)
             del line[self.columns:]
         elif final in "LM" and self.top <= self.row <= self.bottom:
             for _ in range(min(n, self.rows)):
                 del self.grid[self.bottom if final == "L" else self.row]
-                self.grid.insert(self.row if final == "L" else self.bottom, [" "] * self.columns)
+                self.grid.insert(self.row if final == "L" else self.bottom, blanks(self.columns))
         elif final == "r":
             self.top, self.bottom = n - 1, min((p[1] if len(p) > 1 and p[1] else self.rows), self.rows) - 1
             self.move(0, 0)
         elif final == "S" or final == "T":
             for _ in range(n):
                 del self.grid[self.top if final == "S" else self.bottom]
-                self.grid.insert(self.bottom if final == "S" else self.top, [" "] * self.columns)
+                self.grid.insert(self.bottom if final == "S" else self.top, blanks(self.columns))
         elif final == "b":
             for _ in range(n):
                 self.put(self.last)
         elif final == "Z":
             self.move(self.row, (self.column - 1) // 8 * 8)
-        elif final not in ("m", "l", "h"):
+        elif final == "m":
+            self.paint(p)
+        elif final not in ("l", "h"):
             self.strange.append(whole)
 
+    def paint(self, p):
+        """SGR: the look of what is written from now on; "used" keeps all that was asked for."""
+        while p:
+            n = p.pop(0)
+            part = "foreground" if 30 <= n % 60 < 40 else "background"
+            if n == 0:
+                self.style = {}
+            elif n < 10:
+                self.style[str(n)] = True
+            elif n < 30:
+                for attribute in [1, 2] if n == 22 else [n - 20]:
+                    self.style.pop(str(attribute), None)
+            elif n in (38, 48):
+                self.style[part] = tuple(p[:2])
+                self.used.add(part + str(p[0]))
+                del p[:2]
+            elif n in (39, 49):
+                self.style.pop(part, None)
+            else:
+                self.style[part] = n
+                self.used.add(part)
+
     def text(self):
-        return "\n".join("".join(line).rstrip() for line in self.grid)
+        return "\n".join("".join(text for text, _ in line).rstrip() for line in self.grid)
 
 
 class Program:
     """The program, or another command, on a terminal of its own in a fresh folder."""
 
     def __init__(self, *arguments, rows=24, columns=80, command=None, ready=r"^\[1\]>|Enter edit", home=None,
-                 ignored=(), **environment):
+                 directory=None, ignored=(), **environment):
         self.home = home or tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        self.folder = self.home.name
+        self.folder = directory or self.home.name
         self.model, self.raw = Model(rows, columns), bytearray()
         self.decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         command = command or [os.environ["TAPEDECK"], *arguments]

@@ -118,7 +118,7 @@ def case_escapes_in_notebooks():
 
 
 def case_escapes_in_run_names():
-    with Program(rows=60, columns=200) as p:
+    with Program(rows=150, columns=200) as p:
         p.paste("w = summary_writer(\"runs/a\")\nfor i in range(5): w.scalar(\"loss\", 1.0 / (i + 1), i)\n")
         p.send("\r")
         p.until(lambda: os.path.exists(p.folder + "/runs/a") and p.shows(r"^\[2\]>") and not p.shows("running"))
