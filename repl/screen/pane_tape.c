@@ -524,6 +524,16 @@ static int draw_value(const state *s, td_surface *surface, td_rect area, int row
   return td_numbers_draw(s->host->theme, surface, area, row, "values", &r->values);
 }
 
+// What the mark of a row means.
+static const char *trouble_of(const td_tape_row *row) {
+  if (row->flags & TD_TAPE_ROW_FIRST) return "the first NaN or infinity arose here";
+  if (row->flags & TD_TAPE_ROW_NAN) return "its value has NaN";
+  if (row->flags & TD_TAPE_ROW_INFINITE) return "its value has infinities";
+  if (row->flags & TD_TAPE_ROW_EXPLODED) return "its gradient explodes: above 1e3";
+  if (row->flags & TD_TAPE_ROW_VANISHED) return "its gradient vanishes: below 1e-8 of the largest before it";
+  return NULL;
+}
+
 static void draw_detail(const state *s, td_surface *surface, td_rect area) {
   const td_report_record *r = s->record;
   td_style head = td_theme_style(s->host->theme, TD_LOOK_HEADING);
@@ -535,6 +545,10 @@ static void draw_detail(const state *s, td_surface *surface, td_rect area) {
   td_surface_print(surface, area.row + row++, area.column, area.columns, head, "%lld %s(%s) -> %s", (long long)r->index,
                    r->op, r->arguments, r->shape);
   td_surface_print(surface, area.row + row++, area.column, area.columns, faint, "%s  %s", r->place, r->source);
+  const char *trouble = selected(s) ? trouble_of(selected(s)) : NULL;
+  if (trouble && row < area.rows)
+    td_surface_print(surface, area.row + row++, area.column, area.columns, td_theme_style(s->host->theme, TD_LOOK_WARNING),
+                     "%s", trouble);
   if (s->stepping) row = draw_cotangent(s, surface, area, row);
   row = draw_value(s, surface, area, row);
   if (!s->stepping) draw_cotangent(s, surface, area, row);

@@ -71,9 +71,13 @@ static void start(void) {
   ck_assert_ptr_nonnull(session);
 }
 
-static void finish(void) {
+static void close_pane(void) {
   type->close(state);
   td_memory_free(state);
+}
+
+static void finish(void) {
+  close_pane();
   td_surface_free(&surface);
   td_session_free(session);
   ck_assert_int_eq(td_memory_live(), live);
@@ -284,6 +288,9 @@ START_TEST(gradients_along_the_tape) {
   answered(0);
   draw(30, 36);
   shows("   0 v multiply     [2]     1.4e-12");
+  request(TD_REQUEST_PANE_FIRST);
+  draw(30, 79);
+  shows("its gradient vanishes: below 1e-8");
   shows("   1 < multiply");
 }
 END_TEST
@@ -443,6 +450,42 @@ START_TEST(a_curve_is_found_and_saved) {
 }
 END_TEST
 
+// ---- sizes ----
+
+static void draw_all_sizes(void) { // nothing outside of the area, and nothing read outside of it
+  for (int rows = 1; rows < 32; rows++)
+    for (int columns = 1; columns < 100; columns += columns < 50 ? 1 : 7) {
+      ck_assert(td_surface_resize(&surface, rows + 2, columns + 2));
+      td_surface_clip(&surface, (td_rect){1, 1, rows, columns});
+      type->draw(state, &surface, (td_rect){1, 1, rows, columns}, true);
+      for (int i = 0; i < surface.rows * surface.columns; i++) {
+        int row = i / surface.columns, column = i % surface.columns;
+        bool inside = row >= 1 && row <= rows && column >= 1 && column <= columns;
+        ck_assert(inside || surface.spots[i].code == ' ');
+      }
+    }
+}
+
+START_TEST(any_size) {
+  static const char code[] = "w = Variable(ones((3, 4)), name='w')\nbad = tensor([nan, inf])\n"
+                             "with GradientTape(persistent=True) as t: loss = (w * w * 1e9).sum()\n"
+                             "g = t.gradient(loss, w)\nfor i in range(9): plot('loss', i); plot('val_loss', nan)\n"
+                             "show(ones((40, 30)))";
+  const td_pane_type *const types[] = {&td_pane_variables, &td_pane_tape, &td_pane_curves, &td_pane_images};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    if (i) close_pane();
+    open_pane(types[i]);
+    run(code);
+    draw_all_sizes();
+    if (type->shown) see();
+    request(i == 3 ? TD_REQUEST_IMAGES_IN : i == 2 ? TD_REQUEST_PANE_LEFT : TD_REQUEST_PANE_DOWN);
+    if (i == 0) request(TD_REQUEST_PANE_OPEN);
+    if (i < 2) answered(1);
+    draw_all_sizes();
+  }
+}
+END_TEST
+
 // ---- bars ----
 
 static int64_t samples_told(const char *text) { // by a cell's bars, at last
@@ -494,6 +537,7 @@ int main(void) {
   tcase_add_test(cases, runs_have_colours);
   tcase_add_test(cases, legends_tell_raw_and_smoothed);
   tcase_add_test(cases, a_curve_is_found_and_saved);
+  tcase_add_test(cases, any_size);
   tcase_add_test(cases, bars_stand_in_each_other);
   suite_add_tcase(suite, cases);
   SRunner *runner = srunner_create(suite);
