@@ -37,7 +37,7 @@ static void close_log(void *self) {
 
 static void make_room(state *s) {
   if (s->text.length < KEPT_MOST) return;
-  size_t cut = KEPT_MOST / 4;
+  size_t cut = s->text.length - KEPT_MOST / 4 * 3;
   const char *newline = memchr(s->text.data + cut, '\n', s->text.length - cut);
   if (newline) cut = (size_t)(newline + 1 - s->text.data);
   memmove(s->text.data, s->text.data + cut, s->text.length - cut + 1);
