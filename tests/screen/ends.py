@@ -16,7 +16,7 @@ def hang_up(keys, pattern, ignored):
         p.fd = -1
         assert p.ended(LIMIT), "lives %g s after the hang-up" % LIMIT
     with Program(home=home, ready="were left|was left") as p:  # the journal has what was there
-        p.send("r")
+        p.send("\r")
         p.until(r"> kept = 41 \+ 1")
 
 
