@@ -51,8 +51,8 @@ int td_tensor_set_grad(td_context *context, td_tensor *t, td_tensor *grad) {
 
 static int refuse(td_context *context, const char *what) {
   td_error_set(context, TD_ERROR_STATE, "backward: %s", what);
-  td_error_hint(context, "compute it inside `with GradientTape():`, or before it make opt = Adam(m.parameters()), or set "
-                         "x.requires_grad = True");
+  td_error_hint(context, "compute it inside `with GradientTape():`, or before it make opt = Adam(m.parameters()), or "
+                         "set x.requires_grad = True");
   return TD_ERROR_STATE;
 }
 

@@ -102,7 +102,7 @@ static int by_key(const void *a, const void *b) { // the greatest first
   return x == y ? (i > j) - (i < j) : x < y ? 1 : -1;
 }
 
-static void choose_rows(state *s) {
+static void find_rows(state *s) {
   td_memory_free(s->rows);
   s->rows = NULL;
   s->row_count = s->report ? s->report->count : 0;
@@ -115,6 +115,11 @@ static void choose_rows(state *s) {
   sorted_rows = s->report->rows;
   sorted_by = s->sort;
   if (s->sort != BY_TIME) qsort(s->rows, (size_t)s->row_count, sizeof *s->rows, by_key);
+}
+
+static void choose_rows(state *s) {
+  find_rows(s);
+  s->list.count = s->row_count; // drawn or not, one can go to them
 }
 
 static bool has_gradients(const td_report_tape *r) {

@@ -83,14 +83,29 @@ static void finish(void) {
   ck_assert_int_eq(td_memory_live(), live);
 }
 
+static td_event pump_one(void) {
+  td_event event;
+  ck_assert_msg(td_session_next(session, &event, 60000), "no event for 60 s");
+  if (event.kind == TD_EVENT_ERROR) ck_abort_msg("%s", event.text);
+  if (type->event) type->event(state, &event);
+  return event;
+}
+
 static td_event pump(int kind) { // until an event of that kind has come
   td_event event;
-  do {
-    ck_assert_msg(td_session_next(session, &event, 60000), "no event for 60 s");
-    if (event.kind == TD_EVENT_ERROR) ck_abort_msg("%s", event.text);
-    if (type->event) type->event(state, &event);
-  } while (event.kind != kind);
+  do event = pump_one();
+  while (event.kind != kind);
   return event;
+}
+
+static void pump_stop(void) { // until a pass stands and asks, and the pane has looked at its tape
+  bool stands = false, asks = false, looked = false;
+  while (!asks || !looked) {
+    td_event event = pump_one();
+    stands |= event.kind == TD_EVENT_STEP;
+    asks |= event.kind == TD_EVENT_INPUT;
+    looked |= stands && event.kind == TD_EVENT_ANSWER && event.id == FIRST_ID;
+  }
 }
 
 static void answered(int which) { // until the pane has the answer to one of its kinds of questions
@@ -322,7 +337,7 @@ START_TEST(a_pass_by_steps) {
   answer_with("t.gradient(z, w)");
   ck_assert_str_eq(ran, "%tape t --step t.gradient(z, w)");
   begin(ran);
-  pump(TD_EVENT_INPUT);
+  pump_stop();
   ck_assert(type->answers(state));
   draw(30, 60);
   shows("a pass stands at 1");
