@@ -552,8 +552,8 @@ static void draw_detail(const state *s, td_surface *surface, td_rect area) {
   td_surface_print(surface, area.row + row++, area.column, area.columns, faint, "%s  %s", r->place, r->source);
   const char *trouble = selected(s) ? trouble_of(selected(s)) : NULL;
   if (trouble && row < area.rows)
-    td_surface_print(surface, area.row + row++, area.column, area.columns, td_theme_style(s->host->theme, TD_LOOK_WARNING),
-                     "%s", trouble);
+    td_surface_print(surface, area.row + row++, area.column, area.columns,
+                     td_theme_style(s->host->theme, TD_LOOK_WARNING), "%s", trouble);
   if (s->stepping) row = draw_cotangent(s, surface, area, row);
   row = draw_value(s, surface, area, row);
   if (!s->stepping) draw_cotangent(s, surface, area, row);
