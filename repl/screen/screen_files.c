@@ -64,7 +64,7 @@ void td_screen_ask_recovery(td_screen *s) {
   }
   char prompt[120];
   snprintf(prompt, sizeof prompt,
-           "%d cell%s were left by a session that died. Enter: get them back, Ctrl-D: drop them ", s->found.left->count,
+           "%d cell%s left by a session that died. Enter: get them back, Ctrl-D: drop them ", s->found.left->count,
            s->found.left->count == 1 ? "" : "s");
   td_screen_ask_key(s, prompt, recovered, s);
 }

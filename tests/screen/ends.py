@@ -15,7 +15,7 @@ def hang_up(keys, pattern, ignored):
         os.close(p.fd)
         p.fd = -1
         assert p.ended(LIMIT), "lives %g s after the hang-up" % LIMIT
-    with Program(home=home, ready="were left|was left") as p:  # the journal has what was there
+    with Program(home=home, ready="left by a session") as p:  # the journal has what was there
         p.send("\r")
         p.until(r"> kept = 41 \+ 1")
 
