@@ -333,7 +333,8 @@ class Program:
 
 def masked(text):
     """The screen without what differs from run to run: load, memory, times, rates."""
-    text = re.sub(r"CPU +\d+% +[\d.]+ [MG]B", "CPU", re.sub(r" +CPU ", " CPU ", text))
+    title, _, rest = text.partition("\n")
+    text = re.sub(r" +", " ", re.sub(r"CPU +\d+% +[\d.]+ [MG]B", "CPU", title)) + "\n" + rest
     return text
 
 
