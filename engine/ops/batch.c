@@ -326,11 +326,21 @@ static int run(td_batching *b, td_tensor **out, int *out_count) {
   return code == TD_BATCH_EACH ? run_each(b, out, out_count) : code;
 }
 
+static int innermost(const td_context *context) { // of the batches that ops run in now
+  return context->batch_depth < context->batch_ceiling ? context->batch_depth : context->batch_ceiling;
+}
+
+bool td_batch_draws(const td_context *context, const td_op *op, td_tensor *const *in, int in_count) {
+  bool keyed = in_count && in[in_count - 1] && in_count == td_op_tensor_params(op); // the key is the last tensor
+  return op->kind == TD_KIND_RANDOM && !keyed && innermost(context) > 0;
+}
+
 int td_batch_apply(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
                    td_tensor **out) {
   td_batching b = {.op = op, .in_count = in_count};
   td_tensor *physical[TD_OUTPUT_MAX];
-  int level = 0, out_count = 0, made = 0, ceiling = context->batch_ceiling;
+  int level = td_batch_draws(context, op, in, in_count) ? innermost(context) : 0;
+  int out_count = 0, made = 0, ceiling = context->batch_ceiling;
   for (int i = 0; i < in_count; i++)
     if (td_batch_level(in[i]) > level) level = td_batch_level(in[i]);
   td_scope_open(&b.scope, context);

@@ -13,9 +13,11 @@ void td_batch_leave(td_context *context);
 td_tensor *td_batch_wrap(td_context *context, td_tensor *t);
 // The inverse: axis 0 holds the examples. A tensor that isn't batched at the innermost level is repeated for each one.
 td_tensor *td_batch_unwrap(td_context *context, td_tensor *t);
-int td_batch_level(const td_tensor *t);      // 0: not batched
+int td_batch_level(const td_tensor *t);      // 0: not batched, or NULL
 
-// td_op_apply for inputs of which one is batched.
+// Whether the op draws from the session inside a batch: it does so anew for each example, whatever its inputs are.
+bool td_batch_draws(const td_context *context, const td_op *op, td_tensor *const *in, int in_count);
+// td_op_apply for inputs of which one is batched, or an op that draws.
 int td_batch_apply(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
                    td_tensor **out);
 

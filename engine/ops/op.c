@@ -386,7 +386,8 @@ int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int 
     flags |= in[i]->flags;
     dtypes |= 1u << in[i]->dtype;
   }
-  if (flags & TD_TENSOR_BATCHED) return td_batch_apply(context, op, in, in_count, args, out);
+  if (flags & TD_TENSOR_BATCHED || td_batch_draws(context, op, in, in_count))
+    return td_batch_apply(context, op, in, in_count, args, out);
   double began = context->timed ? seconds_now() : 0;
   int code = td_op_infer(&infer);
   if (!code) code = lacks_nothing(context, op, args);

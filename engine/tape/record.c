@@ -273,10 +273,10 @@ static void note_lost(td_context *context, td_tensor *const *in, int in_count, u
 }
 
 // Inside vmap: tapes opened in there see the op on one example, those from before it the op on all of them.
-static uint64_t seen_by(const td_context *context, td_tensor *const *in, int in_count) {
+static uint64_t seen_by(const td_context *context, td_tensor *const *in, int in_count, const td_tensor *out) {
   const td_tapes *tapes = context->tapes;
   uint64_t seen = 0;
-  int level = 0;
+  int level = td_batch_level(out); // batched without such an input: drawn for each example
   for (int i = 0; i < in_count; i++)
     if (td_batch_level(in[i]) > level) level = td_batch_level(in[i]);
   for (uint64_t left = tapes->open; left; left &= left - 1) {
@@ -306,7 +306,7 @@ static int record_op(td_context *context, const td_op *op, td_tensor *const *in,
   for (int i = 0; i < in_count; i++)
     if (in[i] && in[i]->origin) tracked |= in[i]->origin->tapes;
   if (!tracked) return TD_OK;
-  if (context->batch_depth) tracked &= seen_by(context, in, in_count);
+  if (context->batch_depth) tracked &= seen_by(context, in, in_count, out_count ? out[0] : NULL);
   uint64_t mask = tracked & tapes->recording, lost = tracked & tapes->open & ~tapes->recording & ~tapes->hidden;
   if (lost) note_lost(context, in, in_count, lost);
   if (!mask) return TD_OK;

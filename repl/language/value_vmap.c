@@ -180,6 +180,18 @@ static td_value builtin_vmap(td_interpreter *I, td_value self, td_value *argumen
   return result;
 }
 
+// Draws in f are made once, not for each example: what a layer is built with, inside of a vmap that calls it first.
+static td_value builtin_drawn_once(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  int ceiling = I->context->batch_ceiling;
+  I->context->batch_ceiling = 0;
+  td_value value = td_invoke(I, arguments[0], &(td_arguments){0});
+  I->context->batch_ceiling = ceiling;
+  return value;
+}
+
 const td_method td_vmap_builtins[] = {{"_vmap", "(function, arguments, in_axes, out_axes)", builtin_vmap,
                                        "What vmap rests on: one call for all examples."},
+                                      {"_drawn_once", "(f)", builtin_drawn_once,
+                                       "f(), whose draws are the same for all examples of a vmap around it."},
                                       {NULL, NULL, NULL, NULL}};
