@@ -104,6 +104,40 @@ int td_deck_to_notebook(td_context *context, const char *text, size_t length, td
   return ok ? TD_OK : td_error_memory(context, "a deck's cells", td_memory_failed());
 }
 
+// ---- titles ----
+
+static bool is_title(const char *word, size_t length) { // and not what else stands in a divider
+  return strncmp(word, "id=", 3) && (length != MARK - 1 || memcmp(word, mark + 1, length));
+}
+
+void td_deck_title(const td_notebook_cell *cell, td_text *out) {
+  size_t begin = out->length;
+  if (!cell->divider || cell->divider_length < SIGN) return;
+  for (const char *word = cell->divider + SIGN; *word;) {
+    word += strspn(word, " \t\r\n");
+    size_t length = strcspn(word, " \t\r\n");
+    if (length && is_title(word, length)) {
+      if (out->length > begin) td_text_add_char(out, ' ');
+      td_text_add_bytes(out, word, length);
+    }
+    word += length;
+  }
+}
+
+bool td_deck_set_title(td_notebook_cell *cell, const char *title) {
+  td_text divider = {0};
+  if (!*title || td_deck_is_markdown(title, title + strlen(title))) return true; // it would be another cell's divider
+  td_text_add(&divider, "# %% ");
+  for (; *title; title++) td_text_add_char(&divider, (unsigned char)*title < ' ' ? ' ' : *title);
+  td_text_add(&divider, cell->markdown ? mark : "");
+  td_text_add_char(&divider, '\n');
+  if (divider.failed) return td_text_clear(&divider), false;
+  td_memory_free(cell->divider);
+  cell->divider_length = divider.length;
+  cell->divider = td_text_take(&divider);
+  return true;
+}
+
 // ---- writing ----
 
 static bool ends_line(const td_text *out) { return !out->length || out->data[out->length - 1] == '\n'; }

@@ -240,8 +240,21 @@ static bool read_name(reader *r, td_notebook_cell *cell) {
   return true;
 }
 
-static bool read_member(reader *r, td_notebook_cell *cell, td_text *type) { // behind its key
+static bool read_metadata(reader *r, td_text *title) {
+  size_t at = r->json.at;
+  if (td_json_value(&r->json) != TD_JSON_OBJECT) { // nothing that matters here
+    r->json.at = at;
+    return skip_value(r, 0);
+  }
+  for (bool first = true; td_json_key(&r->json, first); first = false)
+    if (!(is_key(r, "title") ? read_text(r, title, "") : skip_value(r, 0))) return false;
+  return !r->json.error || refuse(r, NULL);
+}
+
+// Behind its key; texts: its type and its title.
+static bool read_member(reader *r, td_notebook_cell *cell, td_text *type, td_text *title) {
   if (is_key(r, "cell_type")) return read_text(r, type, "");
+  if (is_key(r, "metadata")) return read_metadata(r, title);
   if (is_key(r, "source")) return read_text(r, &cell->text, "");
   if (is_key(r, "outputs")) return read_outputs(r, cell);
   if (is_key(r, "execution_count")) return read_integer(r, &cell->number, true);
@@ -251,15 +264,17 @@ static bool read_member(reader *r, td_notebook_cell *cell, td_text *type) { // b
 
 static bool read_cell(reader *r) {
   td_notebook_cell *cell = td_notebook_append(r->notebook, false, "", 0);
-  td_text type = {0};
+  td_text type = {0}, title = {0};
   if (!cell) return refuse_memory(r);
   bool ok = td_json_value(&r->json) == TD_JSON_OBJECT || refuse(r, "a cell must be an object");
-  for (bool first = true; ok && td_json_key(&r->json, first); first = false) ok = read_member(r, cell, &type);
+  for (bool first = true; ok && td_json_key(&r->json, first); first = false) ok = read_member(r, cell, &type, &title);
   ok = ok && (!r->json.error || refuse(r, NULL));
   if (ok && !type.length) ok = refuse(r, "a cell without a cell_type");
   cell->markdown = ok && !says(&type, "code"); // raw ones are no code either
   cell->commented = cell->markdown;
+  if (ok && title.length && !td_deck_set_title(cell, title.data)) ok = refuse_memory(r);
   td_text_clear(&type);
+  td_text_clear(&title);
   return ok;
 }
 

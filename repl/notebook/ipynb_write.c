@@ -5,6 +5,7 @@
 #include "engine/io/json.h"
 #include "engine/io/png.h"
 #include "repl/notebook/base64.h"
+#include "repl/notebook/deck_write.h"
 #include "repl/notebook/ipynb.h"
 
 static const char before[] = "{\n \"cells\": [";
@@ -179,12 +180,24 @@ static void print_source(writer *w, const td_notebook_cell *cell) {
   lines(w, FIELD, cell->text.data, cell->text.length, true);
 }
 
+static void print_title(writer *w, const td_notebook_cell *cell) { // as Jupytext has it
+  td_text title = {0};
+  td_deck_title(cell, &title);
+  begin(w, "{");
+  if (title.length) string(w, FIELD + 1, "title", title.data);
+  end(w, FIELD, "}");
+  if (title.failed) w->out->failed = true;
+  td_text_clear(&title);
+}
+
+// metadata: NULL for a cell that no file had before
 static void print_new(writer *w, const td_notebook_cell *cell, const char *metadata, size_t length) {
   string(w, FIELD, "cell_type", cell->markdown ? "markdown" : "code");
   if (!cell->markdown) print_count(w, FIELD, cell->number);
   if (!w->notebook->json_before || w->notebook->json_minor >= 5) string(w, FIELD, "id", cell->name);
   key(w, FIELD, "metadata");
-  td_text_add_bytes(w->out, metadata, length);
+  if (metadata) td_text_add_bytes(w->out, metadata, length);
+  else print_title(w, cell);
   if (!cell->markdown) print_outputs(w, cell);
   print_source(w, cell);
 }
@@ -257,7 +270,7 @@ static void print_cell(writer *w, const td_notebook_cell *cell) {
     td_text_add(w->out, cell->json);
     return;
   }
-  member metadata = {.value = "{}", .length = 2};
+  member metadata = {0};
   bool markdown = cell->markdown;
   td_json json = {.bytes = cell->json, .size = cell->json ? strlen(cell->json) : 0, .loose = true};
   if (cell->json && td_json_value(&json) == TD_JSON_OBJECT && !find_metadata(&json, &markdown, &metadata))

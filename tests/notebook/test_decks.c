@@ -293,6 +293,23 @@ static void event(td_event e) { // of the last run
   td_notebook_event(notebook, &e);
 }
 
+START_TEST(titles) { // of a deck's cells stand in their metadata, as Jupytext's, and come back
+  static const char deck[] = "# %% Load  the data id=a\nx = 1\n\n# %% [markdown] Notes \"1\"\n# text\n\n# %%\ny = 2\n";
+  ck_assert_int_eq(td_deck_to_notebook(context, deck, sizeof deck - 1, notebook), TD_OK);
+  td_text text = printed();
+  has(&text, "   \"metadata\": {\n    \"title\": \"Load the data\"\n   },\n");
+  has(&text, "   \"metadata\": {\n    \"title\": \"Notes \\\"1\\\"\"\n   },\n");
+  has(&text, "   \"metadata\": {},\n");
+  again();
+  ck_assert_int_eq(td_ipynb_read(context, "again", text.data, text.length, notebook), TD_OK);
+  td_text_clear(&text);
+  td_deck_print(notebook, &text);
+  ck_assert_str_eq(text.data,
+                   "# %% Load the data\nx = 1\n\n# %% Notes \"1\" [markdown]\n# text\n\n# %%\ny = 2\n");
+  td_text_clear(&text);
+}
+END_TEST
+
 START_TEST(outputs_of_runs) { // come back as they were
   static const uint8_t pixels[] = {1, 2, 3, 4, 5, 6};
   ck_assert(td_notebook_insert(notebook, 0, false, "f()", 3));
@@ -478,6 +495,7 @@ int main(void) {
                {"refused", refused_notebooks, 1},
                {"jupyter", what_jupyter_writes, 1},
                {"edited", changed_notebooks, 1},
+               {"titles", titles, 1},
                {"outputs", outputs_of_runs, 1},
                {"long", long_output, 1},
                {"damaged", damaged_notebooks, 1},
