@@ -63,8 +63,8 @@ static td_value apply_pair(td_interpreter *I, const td_op *op, td_value a, td_va
   if (!can_be_operand(a) || !can_be_operand(b)) return td_ref(TD_NOT_IMPLEMENTED);
   const td_tensor *left = td_tensor_of(a), *right = td_tensor_of(b);
   td_tensor *first = td_to_tensor(I, a, right ? right->dtype : -1);
-  if (!first) return TD_NIL;
-  td_tensor *second = td_to_tensor(I, b, left ? left->dtype : -1);
+  td_tensor *second = first ? td_to_tensor(I, b, left ? left->dtype : -1) : NULL;
+  if (!second) td_raise_within(I, "%s: ", op->name);
   td_value result = second ? run_pair(I, op, first, second) : TD_NIL;
   td_tensor_unref(first);
   td_tensor_unref(second);

@@ -1,9 +1,11 @@
 // ?name, name? and name??: help pages made from what the thing itself carries: an op's row, a builtin's row, a
 // docstring. Names are looked up without running code.
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include "engine/base/memory.h"
 #include "repl/language/core.h"
+#include "repl/library/library.h"
 #include "repl/notebook/commands.h"
 #include "repl/notebook/help_page.h"
 #include "repl/notebook/lookup.h"
@@ -279,6 +281,23 @@ static void page(td_interpreter *I, td_value v, bool source, td_text *text) {
 
 // ---- looking names up ----
 
+// What has a method of that name: "Model.fit". false: nothing.
+static bool hint_method(td_interpreter *I, const char *name) {
+  static const char *const owners[] = {"Model", "Dataset", "Optimizer", "Metric", "GradientTape"};
+  td_value raised = td_take_raised(I), found = TD_NIL;
+  char path[100] = "";
+  for (size_t i = 0; i < sizeof owners / sizeof *owners && td_is_nil(found); i++) {
+    snprintf(path, sizeof path, "%s.%.60s", owners[i], name);
+    found = td_lookup_path(I, path, strlen(path));
+    td_clear_raised(I);
+  }
+  bool method = !td_is_nil(found);
+  td_unref(found);
+  td_put_raised(I, raised);
+  if (method) td_raise_hint(I, "it is a method: write ?%s", path);
+  return method;
+}
+
 static td_value not_found(td_interpreter *I, const char *name) {
   td_list *names = td_list_new(I, 64);
   if (!names) return TD_NIL;
@@ -288,7 +307,7 @@ static td_value not_found(td_interpreter *I, const char *name) {
       td_list_append(I, names, (td_value){.tag = TD_TAG_OBJECT, .o = &I->main->globals[i]->name->object});
   const char *near = td_suggest(name, names);
   td_raise(I, TD_CLASS_NAME_ERROR, "there is no help on '%.60s': the name is not defined", name);
-  if (near) td_raise_hint(I, "did you mean '%s'?", near);
+  if (!hint_method(I, name) && near) td_raise_hint(I, "did you mean '%s'?", near);
   td_unref(td_from(names));
   return TD_NIL;
 }
@@ -311,10 +330,56 @@ static const char overview[] =
     "  Ctrl-C, Ctrl-D                         stops the running cell; leaves\n\n"
     "commands:\n";
 
-static void overview_page(td_text *text) {
+static const struct {
+  const char *heading, *decks; // each between spaces
+} shelves[] = {
+    {"models and layers", " model layer core_layers activation_layers convolution_layers normalization_layers "
+                          "recurrent_layers attention_layers preprocessing_layers augmentation_layers text_layers "},
+    {"losses", " losses "},
+    {"optimizers", " optimizers lbfgs "},
+    {"schedules of the learning rate", " schedules "},
+    {"metrics", " metrics "},
+    {"callbacks", " callbacks "},
+    {"initializers, regularizers, constraints", " initializers regularizers constraints "},
+    {"datasets and tokenizers", " datasets loaders tokenizers "},
+    {"checkpoints", " checkpoint averages "},
+};
+
+// The classes of the shelf's decks.
+static void shelf_page(const char *heading, const char *decks, td_text *text) {
+  td_page_names names = {0};
+  for (const td_library_deck *deck = td_library_decks; deck->name; deck++) {
+    char word[60], name[60];
+    snprintf(word, sizeof word, " %s ", deck->name);
+    for (const char *at = strstr(decks, word) ? deck->names : ""; *at; at += strspn(at, " ")) {
+      size_t length = strcspn(at, " ");
+      snprintf(name, sizeof name, "%.*s", (int)length, at);
+      if (isupper((unsigned char)*at)) td_page_name(text, &names, heading, name);
+      at += length;
+    }
+  }
+  td_page_names_end(text, &names);
+}
+
+static void files_page(td_interpreter *I, td_text *text) {
+  td_page_names names = {0};
+  td_list *known = td_list_new(I, 64);
+  if (known) td_builtin_names(I, known);
+  for (int64_t i = 0; known && i < known->count; i++) {
+    const char *name = td_as_str(known->items[i])->data;
+    if (!strncmp(name, "load_", 5) || !strncmp(name, "save_", 5)) td_page_name(text, &names, "files", name);
+  }
+  td_page_names_end(text, &names);
+  td_unref(td_from(known));
+}
+
+static void overview_page(td_interpreter *I, td_text *text) {
   td_text_add(text, overview);
   const td_command_row *row;
   for (int i = 0; (row = td_command_at(i)); i++) td_page_row(text, row->usage, row->doc, USAGES);
+  for (size_t i = 0; i < sizeof shelves / sizeof *shelves; i++)
+    shelf_page(shelves[i].heading, shelves[i].decks, text);
+  files_page(I, text);
   td_page_names names = {0};
   for (int i = 0; i < td_op_count(); i++)
     if (!(td_op_at(i)->flags & TD_HIDDEN)) td_page_name(text, &names, "ops", td_op_at(i)->name);
@@ -358,7 +423,7 @@ bool td_help_page(td_interpreter *I, const char *line, td_text *visible) {
   char *name = bare_name(line, &source);
   if (!name) return td_raise_memory(I), false;
   td_text text = {0};
-  if (!*name) overview_page(&text);
+  if (!*name) overview_page(I, &text);
   else if (*name == '%') command_page(name + 1, &text);
   else if (!td_page_keyword(name, &text)) {
     td_value v = td_lookup_path(I, name, strlen(name));
