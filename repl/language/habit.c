@@ -26,7 +26,7 @@ static const row rows[] = {
     {TD_HABIT_NAME, "function", "leave it out: the plain function is enough, everything runs at once"},
     {TD_HABIT_NAME, "jit", "leave it out: the plain function is enough, everything runs at once"},
     {TD_HABIT_NAME, "dataclass", "write a class with __init__"},
-    {TD_HABIT_NAME, "load", "load_npy, load_npz, load_csv, load_text and load_safetensors read files, load_model a model"},
+    {TD_HABIT_NAME, "load", "load_npy, load_csv, load_text and their kin read files, load_model a model"},
     {TD_HABIT_NAME, "SummaryWriter", "write w = summary_writer(folder), then w.scalar(name, value, step)"},
     {TD_HABIT_NAME, "Linear", "write Dense(outputs): it finds out how many inputs there are at its first call"},
     {TD_HABIT_NAME, "Conv1d", "write Conv1D(filters, kernel_size); channels are the last axis"},

@@ -9,8 +9,8 @@
 // markdown whose lines all begin with "# " loses these. A name is read from id=NAME in the divider. TD_ERROR_MEMORY.
 int td_deck_to_notebook(td_context *context, const char *text, size_t length, td_notebook *notebook);
 void td_deck_print(const td_notebook *notebook, td_text *out); // the deck of the notebook; out->failed: no memory
-// The title in a cell's divider, "# %% title [markdown] id=NAME", appended; and a divider that has such a one, on a line
-// of its own. false: no memory.
+// The title in a cell's divider, "# %% title [markdown] id=NAME", appended; and a divider with a title, for a cell that
+// has none. false: no memory.
 void td_deck_title(const td_notebook_cell *cell, td_text *out);
 bool td_deck_set_title(td_notebook_cell *cell, const char *title);
 // A name for a cell: 1 to TD_CELL_NAME letters, digits, - and _ at text. Its length; 0: none.
