@@ -10,8 +10,12 @@ server=tapedeck-$$
 passed=0
 failed=0
 pane() { tmux -L "$server" -f /dev/null "$@"; }
-trap 'pane kill-server 2>/dev/null; rm -rf "$work"' EXIT
+trap 'pane kill-server 2>/dev/null; rm -rf "$work" "$work.leaks"' EXIT
 trap 'exit 130' INT TERM
+# What ncurses and readline keep of a terminal to the end is no leak of the program: said to sanitized builds.
+echo leak:libtinfo >"$work.leaks"
+LSAN_OPTIONS=suppressions=$work.leaks:print_suppressions=0
+export LSAN_OPTIONS
 
 # cleanly COMMAND...: with the environment that the cases start from.
 cleanly() {
