@@ -331,6 +331,15 @@ START_TEST(help_as_text) {
 }
 END_TEST
 
+START_TEST(help_in_general) { // lists the library by shelves, before any of it is loaded
+  static const char *const parts[] = {"\nmodels and layers\n", " Conv2D ", "\nlosses\n", " MeanSquaredError ",
+                                      "\noptimizers\n", " Adam ",     "\nfiles\n", " load_npy "};
+  const td_report_text *r = (td_report_text *)report(td_report_help, "?");
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    ck_assert_msg(strstr(r->text, parts[i]) != NULL, "%s is not in\n%s", parts[i], r->text);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("reports");
   TCase *variables = tcase_create("variables"), *tapes = tcase_create("tapes"), *texts = tcase_create("texts");
@@ -353,6 +362,7 @@ int main(void) {
   tcase_add_test(tapes, long_tapes_are_fast);
   tcase_add_test(tapes, the_tape_of_a_training_step);
   tcase_add_test(texts, help_as_text);
+  tcase_add_test(texts, help_in_general);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_ENV);
   int failed = srunner_ntests_failed(runner);
