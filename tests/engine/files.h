@@ -32,5 +32,8 @@ void cut_everywhere(const bytes *whole, const char *path, loader *load, bool may
 void set_everywhere(const bytes *whole, const char *path, loader *load, bool checked);
 
 int run_suite(const char *name, const char *const *names, const TTest *const *tests, int count);
-#define RUN_SUITE(name, names, tests) run_suite(name, names, tests, (int)(sizeof(tests) / sizeof *(tests)))
+// As many names as tests, or it doesn't compile.
+#define RUN_SUITE(name, names, tests)                                                        \
+  run_suite(name, names, tests,                                                              \
+            (int)(sizeof(char[sizeof(names) == sizeof(tests) ? 1 : -1]) * sizeof(tests) / sizeof *(tests)))
 #endif

@@ -224,7 +224,7 @@ START_TEST(written) {
 END_TEST
 
 int main(void) {
-  const char *const names[] = {"cutting", "quotes", "numbers", "missing", "refused", "spoiled", "written"};
+  const char *const names[] = {"cutting", "quotes", "numbers", "missing", "headers", "refused", "spoiled", "written"};
   const TTest *const tests[] = {cutting,       quotes,  numbers, missing_and_kinds, headers_and_blocks,
                                 refused_texts, spoiled, written};
   return RUN_SUITE("engine/csv", names, tests);
