@@ -17,7 +17,7 @@ typedef struct state {
   char *overlaid[OVERLAID_MOST]; // paths of the runs that are in curves; owned
   int overlaid_count;
   char *folder;            // NULL: runs
-  bool waiting;
+  bool waiting, visible;
 } state;
 
 static void open_runs(void *self, const td_pane_host *host, int32_t first_id) {
@@ -39,12 +39,12 @@ static void close_runs(void *self) {
 }
 
 static void ask(state *s) {
-  if (!s->waiting)
-    s->waiting = s->host->inquire(s->host->owner, td_report_runs_make, s->folder ? s->folder : "", s->id);
+  s->waiting = s->host->inquire(s->host->owner, td_report_runs_make, s->folder ? s->folder : "", s->id);
 }
 
 static void take_event(void *self, const td_event *event) {
   state *s = self;
+  if (event->kind == TD_EVENT_CELL_FINISHED && s->visible) ask(s); // it may have written one
   if (event->kind != TD_EVENT_ANSWER || (int32_t)event->id != s->id) return;
   s->waiting = false;
   if (!event->payload || event->payload->kind != TD_REPORT_RUNS) return;
@@ -53,7 +53,9 @@ static void take_event(void *self, const td_event *event) {
 }
 
 static void shown(void *self, bool visible) {
-  if (visible) ask(self);
+  state *s = self;
+  s->visible = visible;
+  if (visible) ask(s);
 }
 
 // ---- overlays ----
