@@ -13,7 +13,7 @@
 #include "repl/notebook/report.h"
 #include "repl/screen/display.h"
 
-enum { FRAME_MILLISECONDS = 66, TICK_MILLISECONDS = 500, STOP_MILLISECONDS = 1000 };
+enum { FRAME_MILLISECONDS = 66, EVENTS_MILLISECONDS = 20, TICK_MILLISECONDS = 500, STOP_MILLISECONDS = 1000 };
 enum { READ_BYTES = 1 << 16, BURST_BYTES = 16 };
 static const double EVENT_SECONDS = 0.008; // for events before keys are looked at again
 static const double SLOW_LINE = 3;         // frames take at most a part of the time: 1 / (1 + SLOW_LINE)
@@ -178,9 +178,10 @@ static void tick(td_screen *s) {
 
 // ---- the loop ----
 
-static int wait_milliseconds(const td_screen *s, double next_frame, double next_tick) {
+static int wait_milliseconds(const td_screen *s, double next_frame, double next_tick, double next_events) {
   double until = next_tick, now = td_screen_now();
   if (s->dirty && next_frame < until) until = next_frame;
+  if (next_events > now && next_events < until) until = next_events;
   int wait = until > now ? (int)((until - now) * 1000) + 1 : 0;
   if (td_keyboard_waits(&s->keyboard) && wait > TD_ESCAPE_MILLISECONDS) wait = TD_ESCAPE_MILLISECONDS;
   return wait;
@@ -195,20 +196,26 @@ static void draw_frame(td_screen *s) {
 }
 
 static void loop(td_screen *s) {
-  double next_frame = 0, next_tick = 0;
+  double next_frame = 0, next_tick = 0, next_events = 0, keys_at = 0;
   while (!s->leaving) {
+    bool looks = td_screen_now() >= next_events; // a training tells something at every step: not each of them wakes us
     struct pollfd wait[] = {{.fd = td_display_input(), .events = POLLIN},
                             {.fd = td_display_signals(), .events = POLLIN},
-                            {.fd = td_session_descriptor(s->session), .events = POLLIN},
+                            {.fd = looks ? td_session_descriptor(s->session) : -1, .events = POLLIN},
                             {.fd = td_display_stray(), .events = POLLIN}};
-    int ready = poll(wait, 4, wait_milliseconds(s, next_frame, next_tick));
+    int ready = poll(wait, 4, wait_milliseconds(s, next_frame, next_tick, next_events));
     bool key = ready > 0 && wait[0].revents & (POLLIN | POLLHUP | POLLERR);
     if (ready > 0 && wait[1].revents) take_signals(s);
-    if (key) read_keys(s);
-    else if (td_keyboard_waits(&s->keyboard) && ready == 0) late_keys(s);
-    if (ready > 0 && wait[2].revents) read_events(s);
-    if (ready > 0 && wait[3].revents) read_stray(s);
     double now = td_screen_now();
+    if (key) {
+      read_keys(s);
+      keys_at = now;
+    } else if (td_keyboard_waits(&s->keyboard) && now - keys_at >= TD_ESCAPE_MILLISECONDS / 1000.0) late_keys(s);
+    if (ready > 0 && wait[2].revents) {
+      read_events(s);
+      next_events = now + EVENTS_MILLISECONDS / 1000.0;
+    }
+    if (ready > 0 && wait[3].revents) read_stray(s);
     if (now >= next_tick) {
       tick(s);
       next_tick = now + TICK_MILLISECONDS / 1000.0;
