@@ -1,6 +1,7 @@
 // See curve.h.
 #include "repl/language/curve.h"
 #include <math.h>
+#include <string.h>
 
 #include "engine/base/memory.h"
 
@@ -89,4 +90,19 @@ bool td_curve_add(td_curve *curve, int64_t step, double value) {
 
 int64_t td_curve_points(const td_curve *curve) {
   return curve->bin_count ? (curve->bin_count - 1) * curve->width + curve->filled : 0;
+}
+const char *td_curve_kind(const char *name, size_t *length) {
+  const char *colon = strrchr(name, ':');
+  if (colon) name = colon + 1;
+  if (strncmp(name, "val_", 4) == 0) name += 4;
+  else if (strncmp(name, "val/", 4) == 0) name += 4;
+  else if (strncmp(name, "train/", 6) == 0) name += 6;
+  *length = strlen(name);
+  return name;
+}
+
+bool td_curve_same_kind(const char *a, const char *b) {
+  size_t m, n;
+  const char *x = td_curve_kind(a, &m), *y = td_curve_kind(b, &n);
+  return m == n && memcmp(x, y, m) == 0;
 }

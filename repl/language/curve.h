@@ -38,6 +38,9 @@ void td_curve_free(td_curve *curve);
 // memory, the point is not there.
 bool td_curve_add(td_curve *curve, int64_t step, double value);
 void td_curve_cut(td_curve *curve, int64_t step); // forgets the points from that step on
+// Curves that belong on one chart: loss, val_loss, train/loss and runs/a:loss.
+const char *td_curve_kind(const char *name, size_t *length); // "loss"; borrowed from the name
+bool td_curve_same_kind(const char *a, const char *b);
 int64_t td_curve_points(const td_curve *curve); // how many it was given, less those that were replaced
 
 // The session's curves, in the order of their first points (builtin_plot.c).

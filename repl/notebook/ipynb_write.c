@@ -1,4 +1,5 @@
 // Writing of .ipynb files (ipynb.h), as nbformat 4.5 lays them out.
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "engine/base/memory.h"
@@ -7,6 +8,7 @@
 #include "repl/notebook/base64.h"
 #include "repl/notebook/deck_write.h"
 #include "repl/notebook/ipynb.h"
+#include "repl/notebook/picture_curves.h"
 
 static const char before[] = "{\n \"cells\": [";
 static const char after[] = "\n ],\n"
@@ -168,10 +170,52 @@ static void print_output(writer *w, const td_cell_output *o, int number) {
 
 enum { CELL = 2, FIELD = 3 };
 
+// ---- curves: a picture for each kind, in the place of the first of them ----
+
+enum { CURVES_WIDTH = 640, CURVES_HEIGHT = 400 };
+
+static bool is_curve(const td_cell_output *o) { return o->kind == TD_OUTPUT_CURVE && o->curve && !o->json; }
+
+static bool is_later_of_kind(const td_notebook_cell *cell, int index) {
+  for (int i = 0; i < index && is_curve(&cell->outputs[index]); i++)
+    if (is_curve(&cell->outputs[i]) && td_curve_same_kind(cell->outputs[i].curve->name, cell->outputs[index].curve->name))
+      return true;
+  return false;
+}
+
+static void print_curves(writer *w, const td_notebook_cell *cell, int index) {
+  const td_curve *curves[TD_PICTURE_CURVES];
+  int count = 0;
+  td_cell_output picture = {.kind = TD_OUTPUT_IMAGE};
+  for (int i = index; i < cell->output_count && count < TD_PICTURE_CURVES; i++) {
+    const td_cell_output *o = &cell->outputs[i];
+    if (!is_curve(o) || !td_curve_same_kind(o->curve->name, cell->outputs[index].curve->name)) continue;
+    td_text_print(&picture.text, "%s%s", count ? ", " : "curves: ", o->curve->name);
+    curves[count++] = o->curve;
+  }
+  td_picture_options options = {.width = CURVES_WIDTH, .height = CURVES_HEIGHT, .scale = 1, .legend = true,
+                                .theme = td_picture_theme_find("light"), .steps_label = "step",
+                                .range = {.low = (double)NAN, .high = (double)NAN}};
+  td_raster raster = {0};
+  if (td_picture_curves(&raster, curves, count, &options)) {
+    picture.width = raster.width;
+    picture.height = raster.height;
+    picture.pixels = td_memory_new((size_t)raster.width * (size_t)raster.height * 3);
+    if (picture.pixels) td_raster_bytes(&raster, picture.pixels);
+  }
+  td_raster_clear(&raster);
+  print_output(w, &picture, cell->number);
+  td_cell_output_clear(&picture);
+}
+
 static void print_outputs(writer *w, const td_notebook_cell *cell) {
   key(w, FIELD, "outputs");
   begin(w, "[");
-  for (int i = 0; i < cell->output_count; i++) print_output(w, &cell->outputs[i], cell->number);
+  for (int i = 0; i < cell->output_count; i++) {
+    if (is_later_of_kind(cell, i)) continue;
+    if (is_curve(&cell->outputs[i])) print_curves(w, cell, i);
+    else print_output(w, &cell->outputs[i], cell->number);
+  }
   end(w, FIELD, "]");
 }
 

@@ -3,6 +3,7 @@
 #include "repl/notebook/notebook.h"
 #include <string.h>
 #include "engine/base/memory.h"
+#include "repl/language/curve.h"
 #include "repl/notebook/cell_names.h"
 
 // ---- cells ----
@@ -12,6 +13,7 @@ void td_cell_output_clear(td_cell_output *o) {
   td_memory_free(o->detail);
   td_memory_free(o->name);
   td_memory_free(o->pixels);
+  td_curve_free(o->curve);
   td_memory_free(o->json);
 }
 

@@ -17,7 +17,7 @@
   X(VALUE, "text: the printed form of the cell's value; cut, lines_cut, bytes_cut: as STREAM's")                       \
   X(ERROR, "text: the whole diagnostic; detail: its first line; name, line, column: the place")                        \
   X(IMAGE, "text: description; detail: ASCII picture or NULL; width, height, pixels (RGB, 3 bytes each) or NULL")      \
-  X(CURVE, "text: name of a curve that got points; the session has them")                                              \
+  X(CURVE, "text: name of a curve that got points; curve: those of this run, or NULL")                                              \
   X(DATA, "text: plain form of what a file held and this program doesn't show otherwise")
 
 enum td_output_kind {
@@ -35,6 +35,7 @@ typedef struct td_cell_output {
   int64_t lines_cut, bytes_cut;
   char *detail, *name;           // owned, or NULL
   uint8_t *pixels;               // owned, or NULL
+  struct td_curve *curve;        // owned, or NULL
   char *json;                    // owned: the output as its .ipynb file has it; NULL: it comes from a run
 } td_cell_output;
 

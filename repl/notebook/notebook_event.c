@@ -2,6 +2,7 @@
 // keeps its head and its tail and counts what is between them, and there is a most of outputs.
 #include <string.h>
 #include "engine/base/memory.h"
+#include "repl/language/curve.h"
 #include "repl/language/interpreter.h"
 #include "repl/language/log.h"
 #include "repl/notebook/notebook.h"
@@ -108,12 +109,17 @@ static void add_image(td_notebook_cell *cell, const td_event *event) {
 }
 
 static void add_curve(td_notebook_cell *cell, const td_event *event) {
-  for (int i = 0; i < cell->output_count; i++) {
-    const td_cell_output *o = &cell->outputs[i];
-    if (o->kind == TD_OUTPUT_CURVE && o->text.data && strcmp(o->text.data, event->text) == 0) return;
+  td_cell_output *output = NULL;
+  for (int i = 0; i < cell->output_count && !output; i++) {
+    td_cell_output *o = &cell->outputs[i];
+    if (o->kind == TD_OUTPUT_CURVE && o->text.data && strcmp(o->text.data, event->text) == 0) output = o;
   }
-  td_cell_output *output = add_output(cell, TD_OUTPUT_CURVE);
-  if (output) td_text_add(&output->text, event->text);
+  if (!output && (output = add_output(cell, TD_OUTPUT_CURVE))) {
+    td_text_add(&output->text, event->text);
+    output->curve = td_curve_new(event->text);
+  }
+  for (int64_t i = 0; output && output->curve && event->points && i < event->done; i++)
+    td_curve_add(output->curve, event->points[i].step, event->points[i].value);
 }
 
 static void add_value(td_notebook_cell *cell, const td_event *event) {

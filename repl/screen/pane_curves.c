@@ -99,21 +99,7 @@ static void take_event(void *self, const td_event *event) {
 
 // ---- charts: curves of one kind ----
 
-static const char *kind_of(const char *name, size_t *length) {
-  const char *colon = strrchr(name, ':');
-  if (colon) name = colon + 1;
-  if (strncmp(name, "val_", 4) == 0) name += 4;
-  else if (strncmp(name, "val/", 4) == 0) name += 4;
-  else if (strncmp(name, "train/", 6) == 0) name += 6;
-  *length = strlen(name);
-  return name;
-}
-
-static bool same_kind(const td_curve *a, const td_curve *b) {
-  size_t m, n;
-  const char *x = kind_of(a->name, &m), *y = kind_of(b->name, &n);
-  return m == n && memcmp(x, y, m) == 0;
-}
+static bool same_kind(const td_curve *a, const td_curve *b) { return td_curve_same_kind(a->name, b->name); }
 
 static bool is_first_of_kind(const state *s, int index) {
   for (int i = 0; i < index; i++)
@@ -251,7 +237,7 @@ static bool save_chart(const state *s, int chart, td_text *message) { // beside 
   size_t length;
   int left_out;
   if (!chart_curves(s, chart, curves, &left_out)) return false;
-  const char *kind = kind_of(curves[0]->name, &length);
+  const char *kind = td_curve_kind(curves[0]->name, &length);
   td_text name = {0}, path = {0};
   td_pixels pixels = {0};
   for (size_t i = 0; i < length; i++) td_text_add_char(&name, kind[i] == '/' ? '-' : kind[i]);

@@ -13,6 +13,7 @@
 #include "engine/base/file.h"
 #include "engine/base/memory.h"
 #include "repl/language/interpreter.h"
+#include "repl/language/curve.h"
 #include "repl/notebook/deck_write.h"
 #include "repl/notebook/ipynb.h"
 #include "repl/notebook/notebook_file.h"
@@ -310,6 +311,31 @@ START_TEST(titles) { // of a deck's cells stand in their metadata, as Jupytext's
 }
 END_TEST
 
+START_TEST(curves_of_runs) { // are pictures, one for each kind of them
+  static const char *const names[] = {"loss", "acc", "val_loss"};
+  ck_assert(td_notebook_insert(notebook, 0, false, "f()", 3));
+  int number = td_notebook_queue(notebook, 0);
+  event((td_event){.kind = TD_EVENT_CELL_STARTED, .cell = number, .text = "f()", .length = 3});
+  for (int step = 0; step < 20; step++)
+    for (int i = 0; i < 3; i++) {
+      td_curve_point point = {step, 1.0 / (1 + step + i)};
+      event((td_event){.kind = TD_EVENT_METRIC, .text = names[i], .points = &point, .done = 1});
+    }
+  event((td_event){.kind = TD_EVENT_CELL_FINISHED, .cell = number, .status = TD_RUN_DONE});
+  td_text text = printed();
+  again();
+  ck_assert_int_eq(td_ipynb_read(context, "again", text.data, text.length, notebook), TD_OK);
+  const td_notebook_cell *cell = notebook->cells[0];
+  ck_assert_int_eq(cell->output_count, 2);
+  ck_assert_str_eq(cell->outputs[0].text.data, "curves: loss, val_loss");
+  ck_assert_str_eq(cell->outputs[1].text.data, "curves: acc");
+#ifdef HAVE_PNG
+  for (int i = 0; i < 2; i++) ck_assert(cell->outputs[i].pixels && cell->outputs[i].width == 640);
+#endif
+  td_text_clear(&text);
+}
+END_TEST
+
 START_TEST(outputs_of_runs) { // come back as they were
   static const uint8_t pixels[] = {1, 2, 3, 4, 5, 6};
   ck_assert(td_notebook_insert(notebook, 0, false, "f()", 3));
@@ -496,6 +522,7 @@ int main(void) {
                {"jupyter", what_jupyter_writes, 1},
                {"edited", changed_notebooks, 1},
                {"titles", titles, 1},
+               {"curves", curves_of_runs, 1},
                {"outputs", outputs_of_runs, 1},
                {"long", long_output, 1},
                {"damaged", damaged_notebooks, 1},
