@@ -178,7 +178,8 @@ static bool is_curve(const td_cell_output *o) { return o->kind == TD_OUTPUT_CURV
 
 static bool is_later_of_kind(const td_notebook_cell *cell, int index) {
   for (int i = 0; i < index && is_curve(&cell->outputs[index]); i++)
-    if (is_curve(&cell->outputs[i]) && td_curve_same_kind(cell->outputs[i].curve->name, cell->outputs[index].curve->name))
+    if (is_curve(&cell->outputs[i]) &&
+        td_curve_same_kind(cell->outputs[i].curve->name, cell->outputs[index].curve->name))
       return true;
   return false;
 }
