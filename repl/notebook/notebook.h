@@ -14,10 +14,10 @@
 // X(KIND, "what the members hold"); text is in all of them, json in those that came from a file
 #define TD_OUTPUTS(X)                                                                                                  \
   X(STREAM, "stream: 1 stdout, 2 stderr; text; cut, lines_cut, bytes_cut: what is left out of a long one")             \
-  X(VALUE, "text: the printed form of the cell's value; cut, lines_cut, bytes_cut: as STREAM's")                        \
+  X(VALUE, "text: the printed form of the cell's value; cut, lines_cut, bytes_cut: as STREAM's")                       \
   X(ERROR, "text: the whole diagnostic; detail: its first line; name, line, column: the place")                        \
   X(IMAGE, "text: description; detail: ASCII picture or NULL; width, height, pixels (RGB, 3 bytes each) or NULL")      \
-  X(CURVE, "text: name of a curve that got points; curve: those of this run, or NULL")                                              \
+  X(CURVE, "text: name of a curve that got points; curve: those of this run, or NULL")                                 \
   X(DATA, "text: plain form of what a file held and this program doesn't show otherwise")
 
 enum td_output_kind {
