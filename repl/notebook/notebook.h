@@ -132,7 +132,6 @@ int td_notebook_redo(td_notebook *notebook);
 // The cell waits for its run; the number for td_run_options.cell. 0: no such cell, markdown, or it waits or runs
 // already.
 int td_notebook_queue(td_notebook *notebook, int index);
-void td_notebook_set_status(td_notebook *notebook, int index, enum td_cell_status status); // by no event
 // Takes an event into the cell whose run it belongs to, by its number; that may be a deleted one that undo can bring
 // back. The index of the cell; -1: none. Nothing fills memory: a long stream keeps its head and its tail.
 int td_notebook_event(td_notebook *notebook, const td_event *event);

@@ -159,12 +159,6 @@ static void set_status(td_notebook *n, td_notebook_cell *cell, enum td_cell_stat
   td_notebook_touch(n, cell);
 }
 
-void td_notebook_set_status(td_notebook *n, int index, enum td_cell_status status) {
-  if (index < 0 || index >= n->count) return;
-  set_status(n, n->cells[index], status);
-  if (!td_notebook_is_running(n->cells[index])) n->cells[index]->waiting = 0;
-}
-
 static void start(td_notebook *n, td_notebook_cell *cell, const td_event *event) {
   td_cell_drop_outputs(cell);
   td_notebook_touch_content(n, cell);

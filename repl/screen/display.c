@@ -372,5 +372,3 @@ void td_display_raw(int row, int column, const char *bytes, size_t length) {
   write_terminal(bytes, length);
   say("\0338");
 }
-
-void td_display_beep(void) { flash(); }

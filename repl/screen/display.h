@@ -15,7 +15,6 @@ bool td_display_unicode(void);  // the locale's character set is UTF-8
 void td_display_show(const td_surface *surface); // sends what changed
 void td_display_redraw(void);   // the next show sends everything
 bool td_display_was_redrawn(void); // the last show did
-void td_display_beep(void);
 void td_display_mouse(bool on);
 // Bytes for the terminal itself, behind what show sent: pictures. row, column: where they stand.
 void td_display_raw(int row, int column, const char *bytes, size_t length);

@@ -30,8 +30,6 @@ void td_popup_fill(td_popup *p, td_session *session, const td_edit_matches *matc
   td_session_ask(session, describe, &q);
 }
 
-void td_popup_page(td_popup *p, int rows) { p->top += rows; }
-
 static const char *short_name(const char *word) { // x.shape is listed as shape
   const char *dot = strrchr(word, '.');
   return dot && dot[1] ? dot + 1 : word;
@@ -56,17 +54,15 @@ void td_popup_draw(const td_popup *p, const td_edit_matches *m, const td_theme *
   int row = above >= rows && above >= below ? surface->cursor_row - rows : surface->cursor_row + 1;
   int column = surface->cursor_column;
   if (column + columns > area.column + area.columns) column = area.column + area.columns - columns;
-  td_style style = td_theme_style(theme, TD_LOOK_BAR), faint = td_theme_style(theme, TD_LOOK_BAR);
-  int top = m->count > rows ? p->top % m->count : 0;
-  if (top > m->count - rows) top = m->count - rows;
+  td_style style = td_theme_style(theme, TD_LOOK_BAR);
   td_surface_fill(surface, (td_rect){row, column, rows, columns}, ' ', style);
   for (int i = 0; i < rows; i++) {
-    const char *word = short_name(m->words[top + i]);
+    const char *word = short_name(m->words[i]);
     td_surface_text(surface, row + i, column + 1, columns - 2, word, strlen(word), style);
-    const char *detail = top + i < p->count ? p->details[top + i] : NULL;
+    const char *detail = i < p->count ? p->details[i] : NULL;
     if (detail)
-      td_surface_text(surface, row + i, column + 1 + words + 2, columns - words - 4, detail, strlen(detail), faint);
+      td_surface_text(surface, row + i, column + 1 + words + 2, columns - words - 4, detail, strlen(detail), style);
   }
   if (m->count > rows)
-    td_surface_print(surface, row + rows - 1, column + columns - 8, 8, style, " %d/%d", top + rows, m->count);
+    td_surface_print(surface, row + rows - 1, column + columns - 8, 8, style, " %d/%d", rows, m->count);
 }

@@ -7,12 +7,11 @@
 
 typedef struct td_popup {
   char **details;          // by match: "float32[784, 10] Variable"; owned
-  int count, top;
+  int count;
 } td_popup;
 
 void td_popup_fill(td_popup *popup, td_session *session, const td_edit_matches *matches);
 void td_popup_clear(td_popup *popup);
-void td_popup_page(td_popup *popup, int rows);
 // Above or under the cursor, wherever there is room in the area.
 void td_popup_draw(const td_popup *popup, const td_edit_matches *matches, const td_theme *theme, td_surface *surface,
                    td_rect area);

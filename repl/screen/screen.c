@@ -192,7 +192,6 @@ static void draw_frame(td_screen *s) {
   td_screen_draw(s);
   s->frame_cost = td_screen_now() - from;
   s->dirty = false;
-  s->frames++;
 }
 
 static void loop(td_screen *s) {

@@ -64,7 +64,7 @@ typedef struct td_screen {
   int pane;                // index; -1: none is open
   bool zoomed;
   int share;               // of the columns for the pane, percent
-  td_focus focus, focus_before; // before a question, or a pane
+  td_focus focus;
   td_question question;
   td_text draft;           // of the prompt, while something else is edited
   size_t draft_cursor;
@@ -75,14 +75,12 @@ typedef struct td_screen {
   td_text input_prompt, input_line;
   char message[160];       // in the status line until the next key
   int message_run;         // cell whose end takes the message away; 0: none
-  td_text log_line;        // of stray output
   td_journal *journal;     // NULL: none
   td_journal_found found;  // left: what it offers, until the user has chosen
   td_autosave autosave;
   bool saves;              // the user has saved: from then on the deck saves itself
   char *path;              // of the deck; NULL: none yet. Owned
   int run_number;          // of the cell that runs; 0: none
-  double run_since;
   bool interrupting;       // Ctrl-C raised an interrupt that the cell did not take yet
   int replay_at;           // where the entry that was submitted stands in the history
   bool images_told;        // that there is a pane for them
@@ -91,7 +89,6 @@ typedef struct td_screen {
   double frame_cost;       // seconds that the last frame took to send
   double process_time, process_at; // for the load in the title
   double load;
-  uint64_t frames;
 } td_screen;
 
 double td_screen_now(void);
