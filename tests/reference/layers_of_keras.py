@@ -262,4 +262,48 @@ case("rescaling", L.Rescaling(0.5, -1), [(2, 3)])
 case("multi_hot", L.CategoryEncoding(5), [[[0, 3, 3], [1, 0, 4]]])
 case("count", L.CategoryEncoding(5, output_mode="count"), [[[0, 3, 3], [1, 0, 4]]])
 case("one_hot", L.CategoryEncoding(5, output_mode="one_hot"), [[[2], [4]]])
+
+def convolution_lstm(layer):
+    cell = layer.cell
+    return [("cell/kernel", cell.kernel, kernel), ("cell/recurrent_kernel", cell.recurrent_kernel, kernel),
+            ("cell/bias", cell.bias, same)]
+
+
+case("conv_lstm1d", L.ConvLSTM1D(2, 3, return_sequences=True), [(2, 3, 6, 2)], convolution_lstm)
+case("conv_lstm2d_same", L.ConvLSTM2D(2, (3, 2), padding="same", return_state=True), [(2, 3, 4, 3, 2)],
+     convolution_lstm)
+case("conv_lstm2d_strides", L.ConvLSTM2D(2, 2, strides=2, activation="relu", recurrent_activation="hard_sigmoid",
+                                         go_backwards=True), [(2, 3, 5, 4, 1)], convolution_lstm)
+case("conv_lstm2d_dilated", L.ConvLSTM2D(2, 2, dilation_rate=2, return_sequences=True), [(2, 3, 5, 4, 1)],
+     convolution_lstm)
+case("conv_lstm2d_masked", L.ConvLSTM2D(2, 2, return_sequences=True), [(3, 4, 3, 3, 1)], convolution_lstm, mask=tail)
+case("conv_lstm3d", L.ConvLSTM3D(2, 2), [(1, 2, 3, 3, 3, 1)], convolution_lstm)
+case("einsum_dense", L.EinsumDense("abc,cd->abd", (None, 4), bias_axes="d", activation="tanh"), [(2, 3, 5)],
+     scaled("kernel", "bias"))
+case("einsum_dense_heads", L.EinsumDense("bqm,muh->bquh", (None, 2, 3), bias_axes="uh"), [(2, 3, 5)],
+     scaled("kernel", "bias"))
+case("einsum_dense_left", L.EinsumDense("...x,xy->...y", 4, bias_axes="y"), [(2, 3, 2, 5)], scaled("kernel", "bias"))
+case("einsum_dense_right", L.EinsumDense("abc...,cd->abd...", (3, 4), bias_axes="bd"), [(2, 3, 5, 2)],
+     scaled("kernel", "bias"))
+
+
+def grouped(layer):
+    found = heads(layer)
+    if layer.use_gate:
+        dense = layer._gate_dense
+        found += [("gate/kernel", dense.kernel, lambda w: w.reshape(w.shape[0], -1)),
+                  ("gate/bias", dense.bias, lambda w: w.reshape(-1))]
+    return found
+
+
+case("group_query", L.GroupQueryAttention(3, 4, 2), [(2, 3, 6), (2, 4, 6)], grouped,
+     call=lambda layer, q, v: layer(q, v))
+case("group_query_gate", L.GroupQueryAttention(3, 4, 1, sliding_window=2, use_gate=True), [(2, 4, 6)], grouped,
+     call=lambda layer, x: layer(x, x, use_causal_mask=True))
+case("adaptive_average1d", L.AdaptiveAveragePooling1D(3), [(2, 7, 2)])
+case("adaptive_average2d", L.AdaptiveAveragePooling2D((3, 2)), [(2, 7, 5, 2)])
+case("adaptive_average3d", L.AdaptiveAveragePooling3D(2), [(1, 3, 4, 5, 2)])
+case("adaptive_max1d", L.AdaptiveMaxPooling1D(3), [(2, 7, 2)])
+case("adaptive_max2d", L.AdaptiveMaxPooling2D(2), [(2, 7, 5, 2)])
+case("adaptive_max3d", L.AdaptiveMaxPooling3D((2, 1, 2)), [(1, 3, 4, 5, 2)])
 save_file({key: np.array(value, order="C") for key, value in tensors.items()}, sys.argv[1])

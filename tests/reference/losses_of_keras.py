@@ -33,6 +33,7 @@ data = {
     "labels": (tensor([2, 0, 1, 2]), softmax(numbers(1, -2, 2), axis=-1)),
     "label_logits": (tensor([2, 0, 1, 2]), numbers(1, -5, 5)),
     "sequence": (tensor([[1, 2], [2, 0]]), numbers(1, -5, 5).reshape(2, 2, 3)),
+    "embeddings": (tensor([0, 1, 0, 1]), normalize(numbers(1, -5, 5), axis=-1)),
 }
 weights = tensor([1., 0.5, 0., 2.], dtype=float64)
 
@@ -77,6 +78,7 @@ DATA = {
     "labels": (torch.tensor([2, 0, 1, 2]), numbers(1, -2, 2).softmax(-1)),
     "label_logits": (torch.tensor([2, 0, 1, 2]), numbers(1, -5, 5)),
     "sequence": (torch.tensor([[1, 2], [2, 0]]), numbers(1, -5, 5).reshape(2, 2, 3)),
+    "embeddings": (torch.tensor([0, 1, 0, 1]), torch.nn.functional.normalize(numbers(1, -5, 5), dim=-1)),
 }
 WEIGHTS = torch.tensor([1.0, 0.5, 0.0, 2.0])
 L = keras.losses
@@ -107,6 +109,13 @@ CASES = [  # class, its arguments in Python, data
     ("SparseCategoricalCrossentropy", "from_logits=True", "sequence"),
     ("CategoricalFocalCrossentropy", "", "onehot_loose"),
     ("CategoricalFocalCrossentropy", "alpha=0.5, gamma=1.5, from_logits=True", "onehot_logits"),
+    ("Dice", "", "bits"),
+    ("Dice", "axis=1", "bits"),
+    ("Tversky", "alpha=0.3, beta=0.7", "bits"),
+    ("Tversky", "alpha=0.3, beta=0.7, axis=-1", "bits"),
+    ("CategoricalGeneralizedCrossEntropy", "q=0.3", "labels"),
+    ("Circle", "gamma=2.0", "embeddings"),
+    ("Circle", "gamma=3.0, margin=0.3, remove_diagonal=False", "embeddings"),
 ]
 
 
@@ -135,6 +144,16 @@ def binary(y, p):
     return torch.nn.functional.binary_cross_entropy(p.clamp(1e-7, 1 - 1e-7), y, reduction="none")
 
 
+def circle(y, p, gamma, margin, remove_diagonal):
+    distance = relu(1 - p @ p.T)
+    same = y[:, None] == y
+    near = same & (torch.eye(len(y)) == 0) if remove_diagonal else same
+    pull = -gamma * (margin + distance) * (margin - distance)
+    push = gamma * relu(1 + margin - distance) * (1 - margin - distance)
+    both = (torch.where(near, pull, -torch.inf).logsumexp(1) + torch.where(same, -torch.inf, push).logsumexp(1))
+    return torch.nn.functional.softplus(both)
+
+
 def focal(y, p, gamma):
     return binary(y, p) * (1 - y * p - (1 - y) * (1 - p)) ** gamma
 
@@ -158,6 +177,8 @@ FORMULAE = {
     "BinaryFocalCrossentropy(apply_class_balancing=True, gamma=1.5, from_logits=True)": lambda y, p: (
         focal(y, p.sigmoid(), 1.5) * (0.25 * y + 0.75 * (1 - y))
     ).mean(-1),
+    "Circle(gamma=2.0)": lambda y, p: circle(y, p, 2, 0.4, True),
+    "Circle(gamma=3.0, margin=0.3, remove_diagonal=False)": lambda y, p: circle(y, p, 3, 0.3, False),
 }
 
 
@@ -177,7 +198,7 @@ def main():
         assert torch.allclose(each.float(), loss(y_true, y_pred).float(), rtol=1e-5, atol=1e-6), name
         gradient = torch.autograd.grad(each.mean(), y_pred)[0]
         weighted = None
-        if kind != "sequence":
+        if kind != "sequence" and each.ndim == 1:
             sums = (each * WEIGHTS).sum()
             weighted = [(sums / 4).item(), (sums / WEIGHTS.sum()).item()]
         call = f"{name}({arguments}{', ' if arguments else ''}reduction=r)"
@@ -186,6 +207,9 @@ def main():
             f'{flat(gradient)},\n'
             f"      {flat(each.detach())}, {weighted})"
         )
+    few, rows = torch.tensor([0, 0, 1, 2]), DATA["embeddings"][1]
+    value = float(L.Circle(gamma=2.0, dtype="float64")(few, rows))
+    print(f"print(close(Circle(gamma=2.)([0, 0, 1, 2], data['embeddings'][1]), [{value}], 1e-6))")
     labels, logits = torch.tensor([[1, 2, 0], [2, 2, 1]]), numbers(1, -3, 3).repeat(2, 1).reshape(2, 4, 3)
     print(f"y = numbers(1, -3, 3)\nlogits = concat([y, y]).reshape(2, 4, 3)")
     each = flat(L.CTC(reduction="none", dtype="float64")(labels, logits[:, :4]))

@@ -154,10 +154,43 @@ def confusion(y, p, w):
     return table
 
 
-def iou(y, p, w):
+def overlaps(y, p, w):
     table = confusion(y, p, w)
     union = table.sum(0) + table.sum(1) - table.diag()
-    return (table.diag() / union).mean()
+    return table.diag() / union
+
+
+def iou(y, p, w):
+    return overlaps(y, p, w).mean()
+
+
+def binary_iou(y, p, w):
+    w, p = w[:, None].expand(y.shape), (p >= 0.4).double()
+    return torch.stack([(w * (y == k) * (p == k)).sum() / (w * ((y == k) | (p == k))).sum() for k in (0, 1)]).mean()
+
+
+def at_thresholds(y, p, w, count=200):
+    return hits(y, p, w, [-1e-7] + [i / (count - 1) for i in range(1, count - 1)] + [1.0])
+
+
+def rates(y, p, w, count=200):  # sensitivity and specificity
+    counts = at_thresholds(y, p, w, count)
+    return recall(counts), share(counts[2], counts[2] + counts[1])
+
+
+def best(held, wanted, bound):
+    return torch.where(held >= bound, wanted, 0.0).max()
+
+
+def correlation(y, p):
+    y, p = y - y.mean(-1, keepdim=True), p - p.mean(-1, keepdim=True)
+    return (y * p).mean(-1) / (y.square().mean(-1) * p.square().mean(-1)).sqrt()
+
+
+def concordance(y, p):
+    apart = (y.mean(-1) - p.mean(-1)) ** 2
+    y, p = y - y.mean(-1, keepdim=True), p - p.mean(-1, keepdim=True)
+    return 2 * (y * p).mean(-1) / (y.square().mean(-1) + p.square().mean(-1) + apart + 1e-7)
 
 
 def unit(x):
@@ -240,6 +273,24 @@ CASES = [  # our call, Keras's (None: the same, "": it has none), data, formula
     ("FBetaScore(average='macro', beta=2.)", None, "rows", lambda y, p, w: f_score(y, p, w, "macro", 2.0)),
     ("ConfusionMatrix(3)", "", "labels", confusion),
     ("MeanIoU(3)", "", "labels", iou),
+    ("IoU(3, [0, 2], sparse_y_pred=False)", "", "labels", lambda y, p, w: overlaps(y, p, w)[[0, 2]].mean()),
+    ("MeanIoU(3, sparse_y_pred=False, ignore_class=1)", "", "labels",
+     lambda y, p, w: overlaps(y, p, w * (y != 1)).mean()),
+    ("OneHotMeanIoU(3)", "", "rows", lambda y, p, w: overlaps(y.argmax(-1), p, w).mean()),
+    ("OneHotIoU(3, [1])", "", "rows", lambda y, p, w: overlaps(y.argmax(-1), p, w)[1]),
+    ("BinaryIoU(threshold=0.4)", "", "bit_rows", binary_iou),
+    ("SensitivityAtSpecificity(0.6)", None, "bits",
+     lambda y, p, w: best(*rates(y, p, w)[::-1], 0.6)),
+    ("SpecificityAtSensitivity(0.7, num_thresholds=30)", None, "bits",
+     lambda y, p, w: best(*rates(y, p, w, 30), 0.7)),
+    ("PrecisionAtRecall(0.8)", None, "bit_rows",
+     lambda y, p, w: best(rates(y, p, w)[0], precision(at_thresholds(y, p, w)), 0.8)),
+    ("RecallAtPrecision(0.9, num_thresholds=1)", None, "bits",
+     lambda y, p, w: best(precision(hits(y, p, w, [0.5])), recall(hits(y, p, w, [0.5])), 0.9)),
+    ("RecallAtPrecision(0.9, class_id=1)", None, "bit_rows",
+     lambda y, p, w: best(precision(at_thresholds(y[:, 1], p[:, 1], w)), rates(y[:, 1], p[:, 1], w)[0], 0.9)),
+    ("PearsonCorrelation()", None, "numbers", lambda y, p, w: mean(correlation(y, p), w)),
+    ("ConcordanceCorrelation()", None, "numbers", lambda y, p, w: mean(concordance(y, p), w)),
 ]
 
 
