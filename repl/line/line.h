@@ -26,7 +26,8 @@ int td_line_prompt(const td_line_options *options);    // the prompt; runs optio
 
 // Shared by the four: a session with argv and seed set and SIGINT wired to it. NULL: said on stderr.
 td_session *td_line_open(const td_line_options *options);
-void td_line_close(td_session *session); // ends the program when the code that runs can't be stopped
+// Ends the program, with this exit code or 1, when the code that runs can't be stopped.
+void td_line_close(td_session *session, int code);
 struct td_render;
 enum {
   TD_LINE_EXIT = 0x100,

@@ -89,6 +89,6 @@ int td_line_prompt(const td_line_options *options) {
     td_editor_stop();
   }
   td_render_stop(&render);
-  td_line_close(session);
+  td_line_close(session, code & 0xff);
   return code & 0xff;
 }

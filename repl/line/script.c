@@ -59,10 +59,10 @@ td_session *td_line_open(const td_line_options *options) {
   return session;
 }
 
-void td_line_close(td_session *session) {
+void td_line_close(td_session *session, int code) {
   signal(SIGINT, SIG_DFL);
   interrupted_session = NULL;
-  if (!td_session_stop(session, STOP_MILLISECONDS)) _exit(1); // the code that runs catches every interrupt
+  if (!td_session_stop(session, STOP_MILLISECONDS)) _exit(code ? code : 1); // the code that runs catches every interrupt
   td_session_free(session);
 }
 
@@ -242,7 +242,7 @@ int td_line_cells(td_session *session, td_render *render, const char *path, int 
 
 static int finish(td_session *session, td_render *render, int code) {
   td_render_stop(render);
-  td_line_close(session);
+  td_line_close(session, code & 0xff);
   return render->broken && !(code & 0xff) ? 1 : code & 0xff;
 }
 

@@ -1,5 +1,5 @@
-// See terminal.h. Signals only set flags; SIGTERM, SIGHUP and SIGQUIT put the modes back and then do what they always
-// do.
+// See terminal.h. Signals only set flags; deadly ones put the modes back and then do what they always do, also those of
+// a crash.
 #include "repl/line/terminal.h"
 #include <langinfo.h>
 #include <poll.h>
@@ -68,20 +68,22 @@ static sigset_t set_of(int a, int b, int c) {
 }
 
 static void take_death(int number) { // one that is ignored (nohup) stays so
-  struct sigaction old, action = {.sa_handler = on_death};
+  struct sigaction old, action = {.sa_handler = on_death, .sa_flags = SA_ONSTACK};
   if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL) sigaction(number, &action, NULL);
 }
 
 void td_terminal_start(void) {
+  static const int deadly[] = {SIGTERM, SIGHUP, SIGQUIT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+  static char stack[64 << 10];
+  stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
   sigset_t ours = set_of(SIGINT, SIGTSTP, SIGWINCH);
   struct sigaction resize = {.sa_handler = on_resize};
   modes_kept = tcgetattr(STDIN_FILENO, &kept_modes) == 0;
   writes_escapes = !td_terminal_is_dumb() && isatty(STDOUT_FILENO);
   sigprocmask(SIG_BLOCK, &ours, &kept_mask);
+  sigaltstack(&alternate, NULL);
   sigaction(SIGWINCH, &resize, NULL);
-  take_death(SIGTERM);
-  take_death(SIGHUP);
-  take_death(SIGQUIT);
+  for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) take_death(deadly[i]);
 }
 
 void td_terminal_stop(void) {

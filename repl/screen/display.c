@@ -43,7 +43,7 @@ static struct {
   uint32_t pairs[PAIRS_MOST]; // foreground << 16 | background of each pair, as 16-bit numbers
 } display = {.terminal = -1, .stray = {-1, -1}, .signals = {-1, -1}};
 
-static volatile sig_atomic_t news;
+static volatile sig_atomic_t news, end_signal;
 
 // ---- giving the terminal back, also from a handler ----
 
@@ -62,6 +62,7 @@ static void wake(void) {
 }
 
 static void on_news(int number) {
+  if (number == SIGTERM || number == SIGHUP) end_signal = number;
   news |= number == SIGWINCH  ? TD_SIGNAL_RESIZE
           : number == SIGTSTP ? TD_SIGNAL_SUSPEND
           : number == SIGINT  ? TD_SIGNAL_INTERRUPT
@@ -259,6 +260,7 @@ void td_display_suspend(void) {
 }
 
 int td_display_input(void) { return STDIN_FILENO; }
+int td_display_end_signal(void) { return end_signal; }
 int td_display_stray(void) { return display.stray[0]; }
 int td_display_signals(void) { return display.signals[0]; }
 int td_display_colours(void) { return display.colours; }

@@ -26,6 +26,7 @@ int td_display_stray(void);     // descriptor that stdout and stderr of others c
 int td_display_signals(void);   // readable when a signal came
 enum td_display_news { TD_SIGNAL_RESIZE = 1, TD_SIGNAL_INTERRUPT = 2, TD_SIGNAL_SUSPEND = 4, TD_SIGNAL_END = 8 };
 int td_display_news(void);      // a set of td_display_news since the last call
+int td_display_end_signal(void); // that TD_SIGNAL_END stands for; 0: none came
 
 void td_display_leave(void);    // the terminal for somebody else: an editor, a shell command, a stop by Ctrl-Z
 void td_display_return(void);

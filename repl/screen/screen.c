@@ -3,6 +3,7 @@
 // fewer, so that keys are answered between frames.
 #include "repl/screen/screen.h"
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,13 +119,15 @@ static bool is_burst(const char *bytes, size_t length) {
   return length >= BURST_BYTES && line_end && line_end + 1 < bytes + length;
 }
 
+static void cut_short(td_screen *s, int signal) {
+  s->leaving = s->cut_short = true;
+  s->exit_code = 128 + signal;
+}
+
 static void read_keys(td_screen *s) {
   static char bytes[READ_BYTES];
   ssize_t got = read(td_display_input(), bytes, sizeof bytes);
-  if (got == 0) { // the terminal is gone
-    s->leaving = true;
-    s->exit_code = 129;
-  }
+  if (got == 0) cut_short(s, SIGHUP); // the terminal is gone
   if (got <= 0) return;
   td_keyboard_feed(&s->keyboard, bytes, (size_t)got);
   bool burst = is_burst(bytes, (size_t)got);
@@ -164,10 +167,7 @@ static void take_signals(td_screen *s) {
   if (news & TD_SIGNAL_SUSPEND) td_display_suspend();
   if (news & TD_SIGNAL_RESIZE) td_display_redraw(); // there and back: the terminal cut what it showed
   if (news & (TD_SIGNAL_RESIZE | TD_SIGNAL_SUSPEND)) s->dirty = true;
-  if (news & TD_SIGNAL_END) {
-    s->leaving = true;
-    s->exit_code = 129;
-  }
+  if (news & TD_SIGNAL_END) cut_short(s, td_display_end_signal());
 }
 
 static void tick(td_screen *s) {
@@ -235,7 +235,7 @@ static int end(td_screen *s, bool started) {
     td_display_stop();
   }
   close_panes(s);
-  if (s->session) td_line_close(s->session);
+  if (s->session) td_line_close(s->session, s->exit_code);
   td_popup_clear(&s->popup);
   td_cells_view_free(&s->view);
   td_notebook_free(s->notebook);

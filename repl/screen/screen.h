@@ -85,6 +85,7 @@ typedef struct td_screen {
   int replay_at;           // where the entry that was submitted stands in the history
   bool images_told;        // that there is a pane for them
   bool dirty, leaving;
+  bool cut_short;          // a signal or a lost terminal ends it: the journal stays
   int exit_code;
   double frame_cost;       // seconds that the last frame took to send
   double process_time, process_at; // for the load in the title

@@ -79,7 +79,7 @@ void td_screen_idle(td_screen *s) {
 }
 
 void td_screen_close_files(td_screen *s) {
-  bool well = s->exit_code != 129 && !s->found.left;
+  bool well = !s->cut_short && !s->found.left;
   if (!well && !s->found.left) td_journal_update(s->journal, s->notebook, td_screen_now(), true);
   if (well) td_journal_close(s->journal);
   else td_journal_leave(s->journal);

@@ -49,24 +49,49 @@ def given_back(p, how):
     assert not modes.get(1002) and not modes.get(1006), how + ": the mouse still reports"
 
 
-def end_with(how, code):
-    script = "stty -a >before; \"$TAPEDECK\"; echo code $?; stty -a >after; echo over; exec cat"
+def end_with(how, code, face=""):
+    script = 'stty -a >before; "$TAPEDECK" %s; echo code $?; stty -a >after; echo over; exec cat' % face
     with Program(command=["sh", "-c", "trap : INT; " + script]) as p:
-        p.enter("%set mouse on")
-        p.until("mouse: on")
-        assert p.model.modes[1002] and p.model.modes[2004] and p.model.modes[1049]
+        p.enter("6 * 7")
+        p.until("= 42")
+        if not face:
+            p.enter("%set mouse on")
+            p.until("mouse: on")
+            assert p.model.modes[1002] and p.model.modes[2004] and p.model.modes[1049]
         how(p) if callable(how) else os.kill(descendants(p.process), how)
         p.until("^code %d$" % code)
         p.until("^over$")
         given_back(p, str(how))
         with open(p.folder + "/before") as before, open(p.folder + "/after") as after:
             assert before.read() == after.read(), "%s: other modes of the terminal" % how
+        home = p.home
+    if not callable(how) and not face:
+        with Program(home=home, ready="left by a session") as p:
+            p.send("\r")
+            p.until(r"> 6 \* 7")
+
+
+SIGNALS = ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGABRT, 134), (signal.SIGSEGV, 139), (signal.SIGBUS, 135),
+           (signal.SIGFPE, 136), (signal.SIGILL, 132), (signal.SIGQUIT, 131))
 
 
 def case_signals_give_the_terminal_back():
-    for number, code in ((signal.SIGTERM, 129), (signal.SIGHUP, 129), (signal.SIGABRT, 134), (signal.SIGSEGV, 139),
-                         (signal.SIGBUS, 135), (signal.SIGFPE, 136), (signal.SIGQUIT, 131)):
+    for number, code in SIGNALS:
         end_with(number, code)
+
+
+def case_signals_end_the_plain_face():
+    for number, code in SIGNALS:
+        end_with(number, code, "--line")
+
+
+def case_a_signal_while_a_cell_cannot_be_stopped():
+    with Program() as p:
+        p.paste("while True:\n  try:\n    while True: pass\n  except BaseException: pass\n")
+        p.send("\r")
+        p.until("running")
+        os.kill(p.process, signal.SIGTERM)
+        assert p.ended(3 * SLOWNESS) and p.status == 143, "ended with %s" % getattr(p, "status", "nothing")
 
 
 def case_exits_give_the_terminal_back():
