@@ -9,7 +9,6 @@ typedef struct state {
   int32_t id;
   td_list_view list;
   td_text page;            // of the language; empty: the keys
-  char *search;
   td_text keys;
 } state;
 

@@ -1,7 +1,7 @@
 // The log: all that was printed, whole, with less' keys. The newest bytes are kept.
 #include <string.h>
 #include "engine/base/memory.h"
-#include "repl/screen/list.h"
+#include "repl/screen/finder.h"
 #include "repl/screen/panes.h"
 
 enum { KEPT_MOST = 8 << 20 };
@@ -16,23 +16,14 @@ typedef struct state {
   size_t counted;          // bytes that rows cover
   int64_t lost;            // bytes that went
   bool follow;
-  char *search, *filter;
+  td_finder finder;
 } state;
-
-static void open_log(void *self, const td_pane_host *host, int32_t first_id) {
-  state *s = self;
-  (void)first_id;
-  s->host = host;
-  s->list.reader = true;
-  s->follow = true;
-}
 
 static void close_log(void *self) {
   state *s = self;
   td_text_clear(&s->text);
   td_memory_free(s->rows);
-  td_memory_free(s->search);
-  td_memory_free(s->filter);
+  td_finder_clear(&s->finder);
 }
 
 static void make_room(state *s) {
@@ -76,7 +67,8 @@ static void take_event(void *self, const td_event *event) {
 // ---- rows ----
 
 static bool passes(const state *s, const td_wrapped *row) {
-  return !s->filter || memmem(s->text.data + row->begin, row->end - row->begin, s->filter, strlen(s->filter));
+  const char *filter = s->finder.filter;
+  return !filter || memmem(s->text.data + row->begin, row->end - row->begin, filter, strlen(filter));
 }
 
 static bool add_row(state *s, size_t begin) {
@@ -105,54 +97,41 @@ static void count_rows(state *s, int columns) {
   }
 }
 
-static void find(state *s, int direction) {
-  if (!s->search || !s->row_count) return;
-  for (int64_t step = 1; step <= s->row_count; step++) {
-    int64_t row = ((s->list.top + direction * step) % s->row_count + s->row_count) % s->row_count;
-    size_t begin = (size_t)s->rows[row], end = row + 1 < s->row_count ? (size_t)s->rows[row + 1] : s->text.length;
-    if (!memmem(s->text.data + begin, end - begin, s->search, strlen(s->search))) continue;
-    s->follow = false;
-    td_list_view_go(&s->list, row);
-    return;
-  }
-  s->host->say(s->host->owner, "not found");
+static bool holds(const void *self, int64_t row, const char *text) {
+  const state *s = self;
+  if (row >= s->row_count) return false;
+  size_t begin = (size_t)s->rows[row], end = row + 1 < s->row_count ? (size_t)s->rows[row + 1] : s->text.length;
+  return memmem(s->text.data + begin, end - begin, text, strlen(text));
 }
 
-static void searched(void *self, const char *line) {
+static void moved(void *self) {
   state *s = self;
-  if (!line || !*line) return;
-  td_memory_free(s->search);
-  s->search = td_memory_text(line);
-  find(s, 1);
+  s->follow = s->list.top >= s->list.count - s->list.rows;
 }
 
-static void filtered(void *self, const char *line) {
+static void filtered(void *self) {
   state *s = self;
-  if (!line) return;
-  td_memory_free(s->filter);
-  s->filter = *line ? td_memory_text(line) : NULL;
   s->counted = 0;
   s->row_count = 0;
 }
 
-static bool take_request(void *self, enum td_request request) {
+static void open_log(void *self, const td_pane_host *host, int32_t first_id) {
   state *s = self;
-  switch (request) {
-  case TD_REQUEST_PANE_SEARCH: s->host->ask(s->host->owner, "/", searched, s); return true;
-  case TD_REQUEST_PANE_FILTER: s->host->ask(s->host->owner, "&", filtered, s); return true;
-  case TD_REQUEST_PANE_SEARCH_NEXT: find(s, 1); return true;
-  case TD_REQUEST_PANE_SEARCH_BACK: find(s, -1); return true;
-  default: break;
-  }
-  if (!td_list_view_request(&s->list, request)) return false;
-  s->follow = s->list.top >= s->list.count - s->list.rows;
-  return true;
+  (void)first_id;
+  s->host = host;
+  s->list.reader = true;
+  s->follow = true;
+  s->finder = (td_finder){host, s, &s->list, holds, moved, filtered, NULL, NULL};
+}
+
+static bool take_request(void *self, enum td_request request) {
+  return td_finder_request(&((state *)self)->finder, request);
 }
 
 static void write_title(void *self, td_text *title) {
   const state *s = self;
-  td_text_print(title, "log%s%s%s", s->filter ? " &" : "", s->filter ? s->filter : "",
-                s->follow ? "" : " (G: the end)");
+  const char *filter = s->finder.filter;
+  td_text_print(title, "log%s%s%s", filter ? " &" : "", filter ? filter : "", s->follow ? "" : " (G: the end)");
   if (s->lost) td_text_print(title, ", the first %lld MB went", (long long)(s->lost >> 20));
 }
 
@@ -168,11 +147,11 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
     if (!td_wrap_next(s->text.data, s->text.length, area.columns, &row)) break;
     const char *text = s->text.data + row.begin;
     size_t length = row.end - row.begin;
-    const char *hit = s->search ? memmem(text, length, s->search, strlen(s->search)) : NULL;
+    const char *search = s->finder.search, *hit = search ? memmem(text, length, search, strlen(search)) : NULL;
     td_surface_text(surface, area.row + i, area.column, area.columns, text, length, style);
     if (hit)
       td_surface_text(surface, area.row + i, area.column + td_text_columns(text, (size_t)(hit - text)), area.columns,
-                      hit, strlen(s->search), match);
+                      hit, strlen(search), match);
   }
 }
 

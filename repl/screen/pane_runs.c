@@ -4,7 +4,7 @@
 #include "engine/base/memory.h"
 #include "repl/language/curve.h"
 #include "repl/notebook/report_runs.h"
-#include "repl/screen/list.h"
+#include "repl/screen/finder.h"
 #include "repl/screen/panes.h"
 
 enum { OVERLAID_MOST = 64 };
@@ -13,6 +13,7 @@ typedef struct state {
   const td_pane_host *host;
   int32_t id;
   td_list_view list;
+  td_finder finder;
   td_report_runs *report;  // owned; NULL: none came yet
   char *overlaid[OVERLAID_MOST]; // paths of the runs that are in curves; owned
   int overlaid_count;
@@ -20,10 +21,16 @@ typedef struct state {
   bool waiting, visible;
 } state;
 
+static bool holds(const void *self, int64_t row, const char *text) {
+  const state *s = self;
+  return s->report && row < s->report->count && strstr(s->report->rows[row].path, text);
+}
+
 static void open_runs(void *self, const td_pane_host *host, int32_t first_id) {
   state *s = self;
   s->host = host;
   s->id = first_id;
+  s->finder = (td_finder){.host = host, .pane = s, .list = &s->list, .holds = holds};
 }
 
 static void drop_report(state *s) {
@@ -36,6 +43,7 @@ static void close_runs(void *self) {
   drop_report(s);
   for (int i = 0; i < s->overlaid_count; i++) td_memory_free(s->overlaid[i]);
   td_memory_free(s->folder);
+  td_finder_clear(&s->finder);
 }
 
 static void ask(state *s) {
@@ -112,7 +120,7 @@ static bool take_request(void *self, enum td_request request) {
   case TD_REQUEST_RUNS_OVERLAY: case TD_REQUEST_PANE_OPEN: overlay(s); return true;
   case TD_REQUEST_RUNS_FOLDER: s->host->ask(s->host->owner, "folder (empty: runs): ", named, s); return true;
   case TD_REQUEST_RUNS_AGAIN: ask(s); return true;
-  default: return td_list_view_request(&s->list, request);
+  default: return td_finder_request(&s->finder, request);
   }
 }
 

@@ -10,7 +10,7 @@
 #include "engine/tensor/dtype.h"
 #include "repl/notebook/chart.h"
 #include "repl/notebook/report_tape.h"
-#include "repl/screen/list.h"
+#include "repl/screen/finder.h"
 #include "repl/screen/numbers.h"
 #include "repl/screen/panes.h"
 
@@ -28,7 +28,8 @@ typedef struct state {
   int64_t record_of;       // row that was asked for; -1
   int64_t *rows;           // those that the filter lets pass, sorted; NULL: all as they came. Owned
   int64_t row_count;
-  char *filter, *search, *tape; // tape: an expression; NULL: the newest
+  td_finder finder;
+  char *tape;              // an expression; NULL: the newest
   char problem[160];
   bool follow, waiting, visible;
   sorting sort;
@@ -39,14 +40,6 @@ typedef struct state {
   int64_t step_at;
 } state;
 
-static void open_tape(void *self, const td_pane_host *host, int32_t first_id) {
-  state *s = self;
-  s->host = host;
-  s->id = first_id;
-  s->record_of = -1;
-  s->follow = true;
-}
-
 static void drop(td_payload *payload) {
   if (payload) payload->release(payload);
 }
@@ -56,8 +49,7 @@ static void close_tape(void *self) {
   drop((td_payload *)s->report);
   drop((td_payload *)s->record);
   td_memory_free(s->rows);
-  td_memory_free(s->filter);
-  td_memory_free(s->search);
+  td_finder_clear(&s->finder);
   td_memory_free(s->tape);
 }
 
@@ -106,12 +98,12 @@ static void find_rows(state *s) {
   td_memory_free(s->rows);
   s->rows = NULL;
   s->row_count = s->report ? s->report->count : 0;
-  if (!s->report || (!s->filter && s->sort == BY_TIME)) return;
+  if (!s->report || (!s->finder.filter && s->sort == BY_TIME)) return;
   s->rows = td_memory_new(((size_t)s->report->count + 1) * sizeof *s->rows);
   if (!s->rows) return;
   s->row_count = 0;
   for (int64_t i = 0; i < s->report->count; i++)
-    if (!s->filter || row_holds(s, i, s->filter)) s->rows[s->row_count++] = i;
+    if (!s->finder.filter || row_holds(s, i, s->finder.filter)) s->rows[s->row_count++] = i;
   sorted_rows = s->report->rows;
   sorted_by = s->sort;
   if (s->sort != BY_TIME) qsort(s->rows, (size_t)s->row_count, sizeof *s->rows, by_key);
@@ -149,10 +141,8 @@ static void ask_record(state *s) {
 static void go(state *s, int64_t row) {
   int64_t place = row < 0 ? -1 : place_of(s, row);
   if (place < 0 && row >= 0) { // the filter hides it
-    td_memory_free(s->filter);
-    s->filter = NULL;
-    choose_rows(s);
-    place = row;
+    td_finder_show_all(&s->finder);
+    place = place_of(s, row);
   }
   if (place >= 0) td_list_view_go(&s->list, place);
   ask_record(s);
@@ -275,33 +265,30 @@ static void jump(state *s) {
   s->host->jump(s->host->owner, s->report->texts + source->name, source->line, source->column);
 }
 
-static void filtered(void *self, const char *line) {
+static bool holds(const void *self, int64_t place, const char *text) {
+  return row_holds(self, row_at(self, place), text);
+}
+
+static void moved(void *self) {
   state *s = self;
-  if (!line) return;
-  td_memory_free(s->filter);
-  s->filter = *line ? td_memory_text(line) : NULL;
+  s->follow = s->follow && s->list.selected >= s->row_count - 1;
+  ask_record(s);
+}
+
+static void filtered(void *self) {
+  state *s = self;
   choose_rows(s);
   td_list_view_fit(&s->list, s->row_count, s->list.rows);
   ask_record(s);
 }
 
-static void search_on(state *s, int direction) {
-  for (int64_t step = 1; s->search && step <= s->row_count; step++) {
-    int64_t place = ((s->list.selected + direction * step) % s->row_count + s->row_count) % s->row_count;
-    if (!row_holds(s, row_at(s, place), s->search)) continue;
-    td_list_view_go(&s->list, place);
-    ask_record(s);
-    return;
-  }
-  s->host->say(s->host->owner, "not found");
-}
-
-static void searched(void *self, const char *line) {
+static void open_tape(void *self, const td_pane_host *host, int32_t first_id) {
   state *s = self;
-  if (!line || !*line) return;
-  td_memory_free(s->search);
-  s->search = td_memory_text(line);
-  search_on(s, 1);
+  s->host = host;
+  s->id = first_id;
+  s->record_of = -1;
+  s->follow = true;
+  s->finder = (td_finder){host, s, &s->list, holds, moved, filtered, NULL, NULL};
 }
 
 static void named(void *self, const char *line) {
@@ -372,16 +359,8 @@ static bool take_request(void *self, enum td_request request) {
   case TD_REQUEST_PANE_OPEN:
     s->host->ask(s->host->owner, "tape (its name; empty: the newest): ", named, s);
     return true;
-  case TD_REQUEST_PANE_FILTER: s->host->ask(s->host->owner, "&", filtered, s); return true;
-  case TD_REQUEST_PANE_SEARCH: s->host->ask(s->host->owner, "/", searched, s); return true;
-  case TD_REQUEST_PANE_SEARCH_NEXT: search_on(s, 1); return true;
-  case TD_REQUEST_PANE_SEARCH_BACK: search_on(s, -1); return true;
-  default: break;
+  default: return td_finder_request(&s->finder, request);
   }
-  if (!td_list_view_request(&s->list, request)) return false;
-  s->follow = s->follow && s->list.selected >= s->row_count - 1;
-  ask_record(s);
-  return true;
 }
 
 static void take_click(void *self, const td_key *key) {
@@ -402,7 +381,7 @@ static void write_title(void *self, td_text *title) {
   if (s->report->open) td_text_add(title, ", records");
   if (s->report->spent) td_text_add(title, ", spent");
   td_text_add(title, sorting_names[s->sort]);
-  if (s->filter) td_text_print(title, " &%s", s->filter);
+  if (s->finder.filter) td_text_print(title, " &%s", s->finder.filter);
   if (s->stepping) td_text_print(title, "; a pass stands at %lld", (long long)s->step_at);
 }
 

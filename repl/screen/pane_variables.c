@@ -8,7 +8,7 @@
 #include "engine/base/memory.h"
 #include "repl/notebook/chart.h"
 #include "repl/notebook/report_variables.h"
-#include "repl/screen/list.h"
+#include "repl/screen/finder.h"
 #include "repl/screen/numbers.h"
 #include "repl/screen/panes.h"
 
@@ -39,15 +39,8 @@ typedef struct state {
   char *value_of;          // path that it was asked for; NULL: it isn't shown
   bool waiting;
   sorting sort;
-  char *filter;
+  td_finder finder;
 } state;
-
-static void open_variables(void *self, const td_pane_host *host, int32_t first_id) {
-  state *s = self;
-  s->host = host;
-  s->id = first_id;
-  s->extent = VARIABLES;
-}
 
 static void drop_value(state *s) {
   if (s->value) s->value->payload.release(&s->value->payload);
@@ -67,7 +60,7 @@ static void close_variables(void *self) {
   for (int i = 0; i < s->past_count; i++) td_memory_free(s->pasts[i].path);
   td_memory_free(s->pasts);
   td_memory_free(s->rows);
-  td_memory_free(s->filter);
+  td_finder_clear(&s->finder);
 }
 
 // ---- which rows, in which order ----
@@ -99,11 +92,12 @@ static int by_key(const void *a, const void *b) {
 
 static bool is_listed(const state *s, const td_variable_row *row) {
   if (row->depth > 0 && (s->extent == NAMES || (row->slot && s->extent != SLOTS))) return false;
-  return !s->filter || strstr(row->path, s->filter) || strstr(row->type, s->filter);
+  const char *filter = s->finder.filter;
+  return !filter || strstr(row->path, filter) || strstr(row->type, filter);
 }
 
 static void choose_rows(state *s) {
-  s->row_count = 0;
+  s->row_count = s->list.count = 0;
   if (!s->report) return;
   int64_t *rows = td_memory_resize(s->rows, ((size_t)s->report->count + 1) * sizeof *rows);
   if (!rows) return;
@@ -113,6 +107,7 @@ static void choose_rows(state *s) {
   sorted_rows = s->report->rows;
   sorted_by = s->sort;
   qsort(rows, (size_t)s->row_count, sizeof *rows, by_key);
+  s->list.count = s->row_count; // drawn or not, one can go to them
 }
 
 static past *past_of(state *s, const char *path, bool make) {
@@ -179,8 +174,7 @@ static void take_event(void *self, const td_event *event) {
   if (!event->payload || event->payload->kind != TD_REPORT_VARIABLES) return;
   drop_report(s);
   s->report = (td_report_variables *)s->host->take_payload(s->host->owner);
-  if (!s->report) return;
-  remember_norms(s);
+  if (s->report) remember_norms(s);
   choose_rows(s);
   ask_value(s);
 }
@@ -193,22 +187,26 @@ static void tick(void *self) { ask(self); }
 
 // ---- keys ----
 
-static void filtered(void *self, const char *line) {
-  state *s = self;
-  if (!line) return;
-  td_memory_free(s->filter);
-  s->filter = *line ? td_memory_text(line) : NULL;
-  choose_rows(s);
+static bool holds(const void *self, int64_t place, const char *text) {
+  const state *s = self;
+  return strstr(s->report->rows[s->rows[place]].path, text);
 }
 
-static void searched(void *self, const char *line) {
+static void moved(void *self) { ask_value(self); }
+
+static void filtered(void *self) {
   state *s = self;
-  for (int64_t step = 1; line && *line && step <= s->row_count; step++) {
-    int64_t row = (s->list.selected + step) % s->row_count;
-    if (!strstr(s->report->rows[s->rows[row]].path, line)) continue;
-    td_list_view_go(&s->list, row);
-    return;
-  }
+  choose_rows(s);
+  td_list_view_fit(&s->list, s->row_count, s->list.rows);
+  ask_value(s);
+}
+
+static void open_variables(void *self, const td_pane_host *host, int32_t first_id) {
+  state *s = self;
+  s->host = host;
+  s->id = first_id;
+  s->extent = VARIABLES;
+  s->finder = (td_finder){host, s, &s->list, holds, moved, filtered, NULL, NULL};
 }
 
 static void show_value(state *s, bool shown) {
@@ -223,15 +221,10 @@ static bool take_request(void *self, enum td_request request) {
   switch (request) {
   case TD_REQUEST_VARIABLES_ALL: s->extent = (extent)((s->extent + 1) % EXTENT_COUNT), choose_rows(s); return true;
   case TD_REQUEST_PANE_SORT: s->sort = (sorting)((s->sort + 1) % COLUMN_COUNT), choose_rows(s); return true;
-  case TD_REQUEST_PANE_FILTER: s->host->ask(s->host->owner, "&", filtered, s); return true;
-  case TD_REQUEST_PANE_SEARCH: s->host->ask(s->host->owner, "/", searched, s); return true;
   case TD_REQUEST_PANE_OPEN: show_value(s, !s->value_of); return true;
   case TD_REQUEST_PANE_BACK: show_value(s, false); return true;
-  default: break;
+  default: return td_finder_request(&s->finder, request);
   }
-  if (!td_list_view_request(&s->list, request)) return false;
-  ask_value(s);
-  return true;
 }
 
 static void take_click(void *self, const td_key *key) {
@@ -378,7 +371,7 @@ static void write_title(void *self, td_text *title) {
   static const char *const extents[] = {", names only", "", ", all with the optimizers'"};
   td_text_print(title, "variables: %lld%s", (long long)s->row_count, extents[s->extent]);
   if (s->sort) td_text_print(title, " by %s", column_names[s->sort]);
-  if (s->filter) td_text_print(title, " &%s", s->filter);
+  if (s->finder.filter) td_text_print(title, " &%s", s->finder.filter);
   if (s->report && !s->report->complete) td_text_add(title, " (not all)");
 }
 

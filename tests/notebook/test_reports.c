@@ -9,30 +9,11 @@
 #include "engine/base/memory.h"
 #include "repl/notebook/report_tape.h"
 #include "repl/notebook/report_variables.h"
-#include "repl/notebook/session.h"
-
-static td_session *session;
-static int64_t live;
-
-static double slowness(void) { // what limits of time are multiplied by
-  const char *given = getenv("SLOWNESS");
-  return given && atof(given) > 1 ? atof(given) : 1;
-}
-
-static void start(void) {
-  live = td_memory_live();
-  session = td_session_new();
-  ck_assert_ptr_nonnull(session);
-}
-
-static void finish(void) {
-  td_session_free(session);
-  ck_assert_int_eq(td_memory_live(), live);
-}
+#include "tests/notebook/sessions.h"
 
 static void await(int kind, td_event *event) {
   do {
-    ck_assert_msg(td_session_next(session, event, 60000), "no event for 60 s");
+    *event = session_event();
     if (event->kind == TD_EVENT_ERROR) ck_abort_msg("%s", event->text);
   } while (event->kind != kind);
 }
@@ -346,7 +327,7 @@ int main(void) {
   TCase *const all[] = {variables, tapes, texts};
   for (int i = 0; i < 3; i++) {
     suite_add_tcase(suite, all[i]);
-    tcase_add_checked_fixture(all[i], start, finish);
+    tcase_add_checked_fixture(all[i], session_start, session_finish);
     tcase_set_timeout(all[i], 120);
   }
   tcase_add_test(variables, names_and_what_they_hold);

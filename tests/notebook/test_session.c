@@ -9,26 +9,7 @@
 #include "engine/base/memory.h"
 #include "repl/language/tensors.h"
 #include "repl/notebook/complete.h"
-#include "repl/notebook/session.h"
-
-static td_session *session;
-static int64_t live;
-
-static double slowness(void) { // what limits of time are multiplied by
-  const char *given = getenv("SLOWNESS");
-  return given && atof(given) > 1 ? atof(given) : 1;
-}
-
-static void start(void) {
-  live = td_memory_live();
-  session = td_session_new();
-  ck_assert_ptr_nonnull(session);
-}
-
-static void finish(void) {
-  td_session_free(session);
-  ck_assert_int_eq(td_memory_live(), live);
-}
+#include "tests/notebook/sessions.h"
 
 static double now(void) {
   struct timespec t;
@@ -76,7 +57,7 @@ static void note(seen *s, const td_event *event) {
 static seen await(int kind, int cell) { // cell 0: any
   seen s = {0};
   for (;;) {
-    ck_assert_msg(td_session_next(session, &s.last, 60000), "no event for 60 s; %s%s", s.order, s.errors);
+    s.last = session_event();
     note(&s, &s.last);
     if (s.last.kind == kind && (!cell || s.last.cell == cell)) return s;
   }
@@ -608,7 +589,7 @@ int main(void) {
   TCase *const all[] = {questions, pauses, same};
   for (int i = 0; i < 3; i++) {
     suite_add_tcase(suite, all[i]);
-    tcase_add_checked_fixture(all[i], start, finish);
+    tcase_add_checked_fixture(all[i], session_start, session_finish);
     tcase_set_timeout(all[i], 240);
   }
   tcase_add_test(questions, questions_are_answered_in_a_busy_loop);

@@ -9,16 +9,15 @@
 #include "repl/language/curve.h"
 #include "repl/screen/bars.h"
 #include "repl/screen/panes.h"
+#include "tests/notebook/sessions.h"
 
 enum { FIRST_ID = 64 }; // of a pane's questions
 
-static td_session *session;
 static td_theme theme;
 static td_surface surface;
 static td_pane_host host;
 static const td_pane_type *type;
 static void *state;
-static int64_t live;
 static char drawn[20000], said[200], ran[500], jumped[200];
 static void (*answer)(void *, const char *);
 static void *answer_to;
@@ -65,10 +64,8 @@ static void open_pane(const td_pane_type *wanted) {
 }
 
 static void start(void) {
-  live = td_memory_live();
   surface = (td_surface){0};
-  session = td_session_new();
-  ck_assert_ptr_nonnull(session);
+  session_start();
 }
 
 static void close_pane(void) {
@@ -79,13 +76,11 @@ static void close_pane(void) {
 static void finish(void) {
   close_pane();
   td_surface_free(&surface);
-  td_session_free(session);
-  ck_assert_int_eq(td_memory_live(), live);
+  session_finish();
 }
 
 static td_event pump_one(void) {
-  td_event event;
-  ck_assert_msg(td_session_next(session, &event, 60000), "no event for 60 s");
+  td_event event = session_event();
   if (event.kind == TD_EVENT_ERROR) ck_abort_msg("%s", event.text);
   if (type->event) type->event(state, &event);
   return event;
@@ -465,6 +460,71 @@ START_TEST(a_curve_is_found_and_saved) {
 }
 END_TEST
 
+// ---- searching and filtering: the same in every pane ----
+
+static void search_for(const char *text) {
+  *said = 0;
+  request(TD_REQUEST_PANE_SEARCH);
+  answer_with(text);
+}
+
+static bool selects(const char *text) { // the row that is shown the other way round holds it
+  for (int row = 0; row < surface.rows; row++) {
+    const td_spot *spots = &surface.spots[row * surface.columns];
+    char line[200] = "";
+    for (int i = 0; i < surface.columns && i < 199; i++) line[i] = (char)spots[i].code;
+    if (spots[0].style.attributes & TD_REVERSE && strstr(line, text)) return true;
+  }
+  return false;
+}
+
+START_TEST(panes_are_searched) {
+  open_pane(&td_pane_variables);
+  run("left = 1\nother = 2\nright = 3\nbright = 4");
+  see();
+  draw(20, 60);
+  search_for("right");
+  draw(20, 60);
+  ck_assert(selects("right"));
+  request(TD_REQUEST_PANE_SEARCH_NEXT);
+  draw(20, 60);
+  ck_assert(selects("bright"));
+  request(TD_REQUEST_PANE_SEARCH_BACK);
+  draw(20, 60);
+  ck_assert(selects("right") && !selects("bright"));
+  search_for("nothing");
+  ck_assert_str_eq(said, "not found");
+  request(TD_REQUEST_PANE_FILTER);
+  answer_with("right");
+  draw(20, 60);
+  shows("variables: 2 &right");
+  refuses("other");
+  request(TD_REQUEST_PANE_FILTER);
+  answer_with("");
+  draw(20, 60);
+  shows("variables: 4");
+}
+END_TEST
+
+START_TEST(the_log_is_searched) {
+  open_pane(&td_pane_log);
+  run("for i in range(100): print('line', i)");
+  draw(10, 40);
+  *said = 0;
+  request(TD_REQUEST_PANE_SEARCH_NEXT);
+  ck_assert_str_eq(said, "nothing was searched for: / asks");
+  search_for("line 42");
+  draw(10, 40);
+  shows("(G: the end)\nline 42\n");
+  request(TD_REQUEST_PANE_FILTER);
+  answer_with("7");
+  search_for("77"); // before it is drawn
+  draw(30, 40);
+  shows("log &7");
+  refuses("line 42");
+}
+END_TEST
+
 // ---- sizes ----
 
 static void draw_all_sizes(void) { // nothing outside of the area, and nothing read outside of it
@@ -508,7 +568,7 @@ static int64_t samples_told(const char *text) { // by a cell's bars, at last
   int64_t samples = -1;
   begin(text);
   while (event.kind != TD_EVENT_CELL_FINISHED) {
-    ck_assert(td_session_next(session, &event, 60000));
+    event = session_event();
     if (event.kind == TD_EVENT_ERROR) ck_abort_msg("%s", event.text);
     if (event.kind == TD_EVENT_PROGRESS) samples = event.samples;
   }
@@ -552,6 +612,8 @@ int main(void) {
   tcase_add_test(cases, runs_have_colours);
   tcase_add_test(cases, legends_tell_raw_and_smoothed);
   tcase_add_test(cases, a_curve_is_found_and_saved);
+  tcase_add_test(cases, panes_are_searched);
+  tcase_add_test(cases, the_log_is_searched);
   tcase_add_test(cases, any_size);
   tcase_add_test(cases, bars_stand_in_each_other);
   suite_add_tcase(suite, cases);
