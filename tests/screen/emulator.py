@@ -1,10 +1,12 @@
 # A terminal for the tests: the program runs on a pseudo-terminal, and a small model of xterm shows what a user would
 # see. The model knows what curses sends to xterm; whatever else comes is kept in "strange", so that nothing that data
 # smuggled in goes unseen.
-import codecs, fcntl, os, pty, re, select, signal, struct, tempfile, termios, time, unicodedata
+import codecs, concurrent.futures, fcntl, multiprocessing, os, pty, re, select, signal, struct, tempfile, termios, time
+import unicodedata
 
 SLOWNESS = float(os.environ.get("SLOWNESS", "1"))
 PATIENCE = 40 * SLOWNESS
+CASES_AT_ONCE = 6
 TOKEN = re.compile(r"\x1b\[([<-?]?)([0-9;:]*)([ -/]*)([@-~])|\x1b([()*+])(.)|\x1b([P\]_^X])(.*?)(?:\x07|\x1b\\)|"
                    r"\x1b([^\[()*+P\]_^X])|([\x00-\x1a\x1c-\x1f\x7f-\x9f])|([^\x00-\x1f\x7f-\x9f]+)", re.S)
 
@@ -349,20 +351,24 @@ def redrawn(program):
     assert before == after, "not what a fresh draw shows:\n%s\n---- fresh:\n%s" % (before, after)
 
 
+def attempt(part, name, case):
+    """What there is to say of a case, and whether it failed; in a process of its own."""
+    started = time.monotonic()
+    try:
+        case()
+    except AssertionError as error:
+        return "%s/%s: %s\n" % (part, name, error), True
+    took = time.monotonic() - started
+    return "%s/%s %.1f s\n" % (part, name, took) if os.environ.get("TIMES") else "", False
+
+
 def run(part, cases):
-    """Runs the functions case_NAME that T asks for, as tests/run wants it."""
-    wanted, passed, failed = os.environ.get("T", ""), 0, 0
-    for name, case in [(n[5:], f) for n, f in cases.items() if n.startswith("case_")]:
-        if not ("%s/%s" % (part, name)).startswith(wanted):
-            continue
-        try:
-            started = time.monotonic()
-            case()
-            passed += 1
-            if os.environ.get("TIMES"):
-                print("%s/%s %.1f s" % (part, name, time.monotonic() - started))
-        except AssertionError as error:
-            failed += 1
-            print("%s/%s: %s" % (part, name, error))
-    print("%d passed, %d failed" % (passed, failed))
+    """Runs the functions case_NAME that T asks for, as tests/run wants it; several at once, since most of them wait."""
+    wanted, failed = os.environ.get("T", ""), 0
+    names = [n[5:] for n in cases if n.startswith("case_") and ("%s/%s" % (part, n[5:])).startswith(wanted)]
+    with concurrent.futures.ProcessPoolExecutor(CASES_AT_ONCE, multiprocessing.get_context("fork")) as pool:
+        for said, is_failure in pool.map(attempt, [part] * len(names), names, [cases["case_" + n] for n in names]):
+            print(said, end="", flush=True)
+            failed += is_failure
+    print("%d passed, %d failed" % (len(names) - failed, failed))
     return failed == 0

@@ -96,7 +96,7 @@ def case_a_signal_while_a_cell_cannot_be_stopped():
 
 def case_exits_give_the_terminal_back():
     end_with(lambda p: p.send("exit(3)\r"), 3)
-    end_with(lambda p: p.send("\x04"), 0)
+    end_with(lambda p: p.send("\x04y"), 0)
     end_with(lambda p: p.send("exit(4)\x1b\r"), 4)
 
 

@@ -32,21 +32,30 @@ def panes(p):
         p.send("\x181")
 
 
+def every_pane_at_every_size(glyphs, **environment):
+    with Program(rows=24, columns=80, **environment) as p:
+        p.enter("%set glyphs " + glyphs)
+        fill(p)
+        for rows, columns in SIZES:
+            p.resize(rows, columns)
+            for name in panes(p):
+                p.settle(0.05)
+                assert p.is_alive(), "%s at %dx%d: ended with %s" % (name, columns, rows, p.status)
+            redrawn(p)
+        assert not p.model.strange, p.model.strange
+        return bytes(p.raw)
+
+
 def case_every_pane_at_every_size():
-    for glyphs in ("braille", "block", "ascii"):
-        environment = {"LC_ALL": "C"} if glyphs == "ascii" else {}
-        with Program(rows=24, columns=80, **environment) as p:
-            p.enter("%set glyphs block" if glyphs == "block" else "")
-            fill(p)
-            for rows, columns in SIZES:
-                p.resize(rows, columns)
-                for name in panes(p):
-                    p.settle(0.05)
-                    assert p.is_alive(), "%s at %dx%d: ended with %s" % (name, columns, rows, p.status)
-                redrawn(p)
-            assert not p.model.strange, p.model.strange
-            if glyphs == "ascii":
-                assert bytes(p.raw).isascii(), "bytes that are not ASCII"
+    every_pane_at_every_size("braille")
+
+
+def case_every_pane_in_blocks_at_every_size():
+    every_pane_at_every_size("block")
+
+
+def case_every_pane_in_ascii_at_every_size():
+    assert every_pane_at_every_size("ascii", LC_ALL="C").isascii(), "bytes that are not ASCII"
 
 
 def case_colours():
