@@ -54,6 +54,7 @@ static char **complete(const char *text, int start, int end) {
   bool asked = ask_completion(end);
   rl_attempted_completion_over = !asked || !completion.files;
   rl_completion_append_character = '\0';
+  rl_sort_completion_matches = completion.files; // words come in the order in which they are to be listed
   bool fits = asked && !completion.files && completion.start == (size_t)start;
   char **matches = fits ? rl_completion_matches(text, next_word) : NULL;
   td_completion_clear(&completion);

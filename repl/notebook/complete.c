@@ -45,53 +45,98 @@ static void add_attributes(td_interpreter *I, td_completion *c, const char *befo
   td_unref(td_from(names));
 }
 
-// ---- keyword arguments ----
+// ---- the call that is typed ----
 
-static void add_parameters(td_completion *c, td_value callee, const char *prefix) {
+static size_t next_of_code(const char *line, size_t length, size_t at) { // behind a character, a string or a comment
+  char first = line[at++];
+  if (first == '#') {
+    while (at < length && line[at] != '\n') at++;
+  } else if (first == '"' || first == '\'') {
+    while (at < length && line[at] != first) at += line[at] == '\\' ? 2 : 1;
+    at++;
+  }
+  return at < length ? at : length;
+}
+
+static size_t name_before(const char *line, size_t end) { // where it begins
+  while (end > 0 && (is_word(line[end - 1]) || line[end - 1] == '.')) end--;
+  return end;
+}
+
+td_open_call td_find_open_call(const char *line, size_t length) {
+  enum { DEPTH_MOST = 64 };
+  td_open_call open[DEPTH_MOST + 1] = {0}; // of every bracket that is open; beyond the most they aren't told apart
+  int depth = 0;
+  for (size_t at = 0; at < length; at = next_of_code(line, length, at)) {
+    td_open_call *call = &open[depth < DEPTH_MOST ? depth : DEPTH_MOST];
+    if (strchr("([{", line[at])) {
+      size_t name = line[at] == '(' ? name_before(line, at) : at;
+      open[++depth < DEPTH_MOST ? depth : DEPTH_MOST] = (td_open_call){name, at - name, at + 1, at + 1, 0};
+    } else if (strchr(")]}", line[at])) depth -= depth > 0;
+    else if (line[at] == ',') {
+      call->argument = at + 1;
+      call->before++;
+    }
+  }
+  return depth && depth <= DEPTH_MOST ? open[depth] : (td_open_call){0};
+}
+
+static size_t name_of_argument(const char *line, size_t at) { // the length of NAME in "NAME=..."; 0: it has none
+  size_t length = 0;
+  while (is_word(line[at + length])) length++;
+  return line[at + length] == '=' && line[at + length + 1] != '=' ? length : 0;
+}
+
+// Whether the call has a parameter already, the number-th of its signature, by place or by name.
+static bool is_given(const char *line, const td_open_call *call, const char *name, int number) {
+  size_t size = strlen(name), begin = call->open;
+  for (int i = 0; i < call->before; i++) {
+    begin += strspn(line + begin, " \t\n");
+    size_t named = name_of_argument(line, begin);
+    if (named ? named == size && memcmp(line + begin, name, size) == 0 : i == number) return true;
+    int depth = 0;
+    for (; begin < call->argument && (depth || line[begin] != ','); begin = next_of_code(line, call->argument, begin)) {
+      if (strchr("([{", line[begin])) depth++;
+      if (strchr(")]}", line[begin])) depth--;
+    }
+    begin++;
+  }
+  return false;
+}
+
+static void add_parameter(td_completion *c, const td_open_call *call, const char *name, int number,
+                          const char *prefix) {
+  if (!is_given(c->line, call, name, number)) add(c, "", name, "=", prefix);
+}
+
+static void add_parameters(td_completion *c, const td_open_call *call, td_value callee, const char *prefix) {
   if (td_is(callee, &td_class_type)) {
     for (td_class *class = (td_class *)callee.o; class; class = class->base) {
       int64_t position = 0;
       td_value key, value;
       while (td_dict_next(class->attributes, &position, &key, &value))
         if (td_is(key, &td_str_type) && strcmp(td_as_str(key)->data, "__init__") == 0) {
-          add_parameters(c, value, prefix);
+          add_parameters(c, call, value, prefix);
           return;
         }
     }
   }
   if (td_is(callee, &td_function_type)) {
     const td_prototype *prototype = ((td_function *)callee.o)->prototype;
-    for (int i = 0; i < prototype->positional + prototype->keyword_only; i++)
-      if (strcmp(prototype->parameters[i].name->data, "self") != 0)
-        add(c, "", prototype->parameters[i].name->data, "=", prefix);
+    bool method = prototype->positional && strcmp(prototype->parameters[0].name->data, "self") == 0;
+    for (int i = method; i < prototype->positional + prototype->keyword_only; i++)
+      add_parameter(c, call, prototype->parameters[i].name->data, i - method, prefix);
   }
   if (td_is(callee, &td_op_type)) {
     const td_op *op = ((td_op_value *)callee.o)->op;
     for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind != TD_PARAM_END; i++)
-      add(c, "", op->params[i].name, "=", prefix);
+      add_parameter(c, call, op->params[i].name, i, prefix);
   }
   if (td_is(callee, &td_builtin_type)) {
     const td_signature *signature = ((td_builtin *)callee.o)->signature;
     for (int i = 0; signature && i < signature->positional + signature->keyword_only; i++)
-      add(c, "", signature->names[i]->data, "=", prefix);
+      add_parameter(c, call, signature->names[i]->data, i, prefix);
   }
-}
-
-size_t td_open_callee(const char *line, size_t length, size_t *start) {
-  int depth = 0;
-  size_t at = length;
-  while (at > 0) {
-    char ch = line[--at];
-    if (ch == ')' || ch == ']' || ch == '}') depth++;
-    else if (ch == '(' && depth == 0) break;
-    else if (ch == '(' || ch == '[' || ch == '{') depth--;
-    if (depth < 0) return 0;
-    if (at == 0) return 0;
-  }
-  size_t end = at;
-  while (at > 0 && (is_word(line[at - 1]) || line[at - 1] == '.')) at--;
-  *start = at;
-  return end - at;
 }
 
 // ---- where the cursor is ----
@@ -134,14 +179,18 @@ static bool is_refused(int keyword) { // a word of Python's that this language d
   return keyword == TD_TOKEN_ASYNC || keyword == TD_TOKEN_AWAIT || keyword == TD_TOKEN_YIELD;
 }
 
+static void complete_argument(td_interpreter *I, td_completion *c, const char *prefix) { // the name of one
+  td_open_call call = td_find_open_call(c->line, c->start);
+  if (!call.length || call.argument + strspn(c->line + call.argument, " \t\n") < c->start) return;
+  td_value callee = td_lookup_path(I, c->line + call.callee, call.length);
+  add_parameters(c, &call, callee, prefix);
+  td_unref(callee);
+}
+
 static void complete_name(td_interpreter *I, td_completion *c, const char *prefix) {
-  size_t callee_start = 0, callee = td_open_callee(c->line, c->start, &callee_start);
-  if (callee) {
-    td_value v = td_lookup_path(I, c->line + callee_start, callee);
-    add_parameters(c, v, prefix);
-    td_unref(v);
-    if (c->count && !*prefix) return; // nothing is typed yet: the parameters are the news
-  }
+  complete_argument(I, c, prefix);
+  c->arguments = c->count;
+  if (c->count && !*prefix) return; // nothing is typed yet: the parameters are the news
   for (int i = 0; i < I->main->count; i++)
     if (!td_is_nil(I->main->globals[i]->value)) add(c, "", I->main->globals[i]->name->data, "", prefix);
   for (int kind = TD_TOKEN_FALSE; kind < TD_TOKEN_COUNT; kind++)
@@ -169,7 +218,7 @@ static int by_text(const void *a, const void *b) { return strcmp(*(char *const *
 void td_complete(td_interpreter *I, void *argument) {
   td_completion *c = argument;
   c->words = NULL;
-  c->count = 0;
+  c->count = c->arguments = 0;
   c->files = in_string(c->line, c->length, &c->start);
   size_t first = strspn(c->line, " \t");
   if (!c->files && c->line[first] == '!') c->files = true;
@@ -193,7 +242,8 @@ void td_complete(td_interpreter *I, void *argument) {
   else complete_name(I, c, prefix);
   td_memory_free(prefix);
   td_clear_raised(I);
-  if (c->count) qsort(c->words, (size_t)c->count, sizeof *c->words, by_text);
+  size_t others = (size_t)(c->count - c->arguments);
+  if (others) qsort(c->words + c->arguments, others, sizeof *c->words, by_text);
 }
 
 void td_completion_clear(td_completion *c) {

@@ -6,16 +6,10 @@
 #include "repl/notebook/complete.h"
 #include "repl/notebook/report.h"
 
-// Where the arguments of the innermost open call begin, and which one the end of the text is in.
-static void find_argument(td_tip *tip, const char *text, size_t open, size_t cursor) {
-  int depth = 0;
-  size_t begin = open;
-  tip->argument = 0;
-  for (size_t i = open; i < cursor; i++) {
-    if (strchr("([{", text[i])) depth++;
-    else if (strchr(")]}", text[i])) depth--;
-    else if (text[i] == ',' && !depth) tip->argument++, begin = i + 1;
-  }
+// Which argument the end of the text is in.
+static void find_argument(td_tip *tip, const char *text, const td_open_call *call, size_t cursor) {
+  size_t begin = call->argument;
+  tip->argument = call->before;
   while (begin < cursor && text[begin] == ' ') begin++;
   size_t length = 0;
   while (begin + length < cursor && (isalnum((unsigned char)text[begin + length]) || text[begin + length] == '_'))
@@ -25,15 +19,14 @@ static void find_argument(td_tip *tip, const char *text, size_t open, size_t cur
 }
 
 void td_tip_look(td_tip *tip, td_session *session, const char *text, size_t cursor) {
-  size_t start = 0, length = td_open_callee(text, cursor, &start);
-  if (!length || length >= sizeof tip->callee) {
+  td_open_call call = td_find_open_call(text, cursor);
+  if (!call.length || call.length >= sizeof tip->callee) {
     tip->callee[0] = 0;
     return;
   }
-  size_t open = start + length + 1;
-  find_argument(tip, text, open < cursor ? open : cursor, cursor);
-  if (strlen(tip->callee) == length && strncmp(tip->callee, text + start, length) == 0) return;
-  snprintf(tip->callee, sizeof tip->callee, "%.*s", (int)length, text + start);
+  find_argument(tip, text, &call, cursor);
+  if (strlen(tip->callee) == call.length && strncmp(tip->callee, text + call.callee, call.length) == 0) return;
+  snprintf(tip->callee, sizeof tip->callee, "%.*s", (int)call.length, text + call.callee);
   tip->signature[0] = 0;
   td_session_inquire(session, td_report_help, tip->callee, TD_TIP_ID);
 }

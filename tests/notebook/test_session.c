@@ -220,6 +220,37 @@ START_TEST(completion_answers_in_training) {
 }
 END_TEST
 
+static void expect_words(const char *line, const char *words, bool all) { // all: there are no others
+  td_completion c = {.line = line, .length = strlen(line)};
+  char got[2000] = "";
+  ck_assert(td_session_ask(session, td_complete, &c));
+  for (int i = 0; i < c.count && strlen(got) < 1900; i++) add(got, sizeof got, "%s ", c.words[i]);
+  ck_assert_msg(strncmp(got, words, strlen(words)) == 0 && (!all || strlen(got) == strlen(words)), "%s: %s", line, got);
+  td_completion_clear(&c);
+}
+
+START_TEST(arguments_come_first) {
+  run("def f(zetsu, alpha, *, beta=1): pass\nclass C:\n  def __init__(self, zetsu, alpha): pass\n"
+      "alphabet = 1\nalp = 2\nzet = 3", 1);
+  await(TD_EVENT_CELL_FINISHED, 1);
+  expect_words("f(", "zetsu= alpha= beta= ", true);
+  expect_words("f(alph", "alpha= alpha_dropout alphabet ", true);
+  expect_words("f(1, ", "alpha= beta= ", true);
+  expect_words("f(beta=2, alpha=(1, 2), ", "zetsu= ", true);
+  expect_words("f(1,\n  2, b", "beta= ", false);
+  expect_words("f('(', \"a,\", ", "beta= ", true); // brackets and commas in strings are no brackets and commas
+  expect_words("f(zet", "zetsu= zet ", true);
+  expect_words("f(1 + zet", "zet ", true);
+  expect_words("f(alpha=zet", "zet ", true);
+  expect_words("f([zet", "zet ", true);
+  expect_words("C(", "zetsu= alpha= ", true);
+  expect_words("C(0, a", "alpha= ", false);
+  expect_words("sum(x, ax", "axis= ", false);
+  expect_words("f(C(alpha=1, ", "zetsu= ", true);
+  expect_words("f(C(1), a", "alpha= ", false);
+}
+END_TEST
+
 // ---- pause ----
 
 static const char slow_loop[] =
@@ -600,6 +631,7 @@ int main(void) {
   tcase_add_test(questions, payloads_are_taken_or_released);
   tcase_add_test(questions, an_inquiry_replaces_one_that_waits);
   tcase_add_test(questions, completion_answers_in_training);
+  tcase_add_test(questions, arguments_come_first);
   tcase_add_test(pauses, a_loop_pauses_within_100_ms);
   tcase_add_test(pauses, what_takes_no_steps_is_not_paused);
   tcase_add_test(pauses, a_pause_that_meets_no_boundary_is_forgotten);
