@@ -62,7 +62,7 @@ td_session *td_line_open(const td_line_options *options) {
 void td_line_close(td_session *session, int code) {
   signal(SIGINT, SIG_DFL);
   interrupted_session = NULL;
-  if (!td_session_stop(session, STOP_MILLISECONDS)) _exit(code ? code : 1); // the code that runs catches every interrupt
+  if (!td_session_stop(session, STOP_MILLISECONDS)) _exit(code ? code : 1); // what runs catches every interrupt
   td_session_free(session);
 }
 

@@ -239,10 +239,10 @@ START_TEST(arguments_come_first) {
   expect_words("f(beta=2, alpha=(1, 2), ", "zetsu= ", true);
   expect_words("f(1,\n  2, b", "beta= ", false);
   expect_words("f('(', \"a,\", ", "beta= ", true); // brackets and commas in strings are no brackets and commas
-  expect_words("f(zet", "zetsu= zet ", true);
-  expect_words("f(1 + zet", "zet ", true);
-  expect_words("f(alpha=zet", "zet ", true);
-  expect_words("f([zet", "zet ", true);
+  expect_words("f(zet", "zetsu= zet zeta ", true);
+  expect_words("f(1 + zet", "zet zeta ", true);
+  expect_words("f(alpha=zet", "zet zeta ", true);
+  expect_words("f([zet", "zet zeta ", true);
   expect_words("C(", "zetsu= alpha= ", true);
   expect_words("C(0, a", "alpha= ", false);
   expect_words("sum(x, ax", "axis= ", false);
