@@ -87,6 +87,8 @@ static size_t name_of_argument(const char *line, size_t at) { // the length of N
   return line[at + length] == '=' && line[at + length + 1] != '=' ? length : 0;
 }
 
+enum { NO_PLACE = -1 }; // of a parameter that is given by name only
+
 // Whether the call has a parameter already, the number-th of its signature, by place or by name.
 static bool is_given(const char *line, const td_open_call *call, const char *name, int number) {
   size_t size = strlen(name), begin = call->open;
@@ -109,6 +111,11 @@ static void add_parameter(td_completion *c, const td_open_call *call, const char
   if (!is_given(c->line, call, name, number)) add(c, "", name, "=", prefix);
 }
 
+static void add_parameters_of_op(td_completion *c, const td_open_call *call, const td_op *op, const char *prefix) {
+  for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind != TD_PARAM_END; i++)
+    add_parameter(c, call, op->params[i].name, i, prefix);
+}
+
 static void add_parameters(td_completion *c, const td_open_call *call, td_value callee, const char *prefix) {
   if (td_is(callee, &td_class_type)) {
     for (td_class *class = (td_class *)callee.o; class; class = class->base) {
@@ -125,17 +132,16 @@ static void add_parameters(td_completion *c, const td_open_call *call, td_value 
     const td_prototype *prototype = ((td_function *)callee.o)->prototype;
     bool method = prototype->positional && strcmp(prototype->parameters[0].name->data, "self") == 0;
     for (int i = method; i < prototype->positional + prototype->keyword_only; i++)
-      add_parameter(c, call, prototype->parameters[i].name->data, i - method, prefix);
+      add_parameter(c, call, prototype->parameters[i].name->data, i < prototype->positional ? i - method : NO_PLACE,
+                    prefix);
   }
-  if (td_is(callee, &td_op_type)) {
-    const td_op *op = ((td_op_value *)callee.o)->op;
-    for (int i = 0; i < TD_PARAM_MAX && op->params[i].kind != TD_PARAM_END; i++)
-      add_parameter(c, call, op->params[i].name, i, prefix);
-  }
+  if (td_is(callee, &td_op_type)) add_parameters_of_op(c, call, ((td_op_value *)callee.o)->op, prefix);
   if (td_is(callee, &td_builtin_type)) {
     const td_signature *signature = ((td_builtin *)callee.o)->signature;
     for (int i = 0; signature && i < signature->positional + signature->keyword_only; i++)
-      add_parameter(c, call, signature->names[i]->data, i, prefix);
+      add_parameter(c, call, signature->names[i]->data, i < signature->positional ? i : NO_PLACE, prefix);
+    const td_op *op = signature && signature->double_star ? td_op_find(((td_builtin *)callee.o)->row->name) : NULL;
+    if (op) add_parameters_of_op(c, call, op, prefix); // what sum and max pass on to the op
   }
 }
 
