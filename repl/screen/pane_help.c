@@ -44,7 +44,8 @@ static void write_keys(state *s, int first) {
               "  Esc walks the cells: j k move, Enter edits, r runs, a b make new ones, dd deletes, u undoes.\n"
               "  While something runs: Ctrl-C pauses it at the next step. Look, change, F5 goes on;\n"
               "  Ctrl-C again stops it. Code you enter meanwhile waits; with Alt-Enter it runs at the next step.\n"
-              "  F2 curves, F3 tape, F9 variables, F7 the whole log; the same key closes a pane.\n"
+              "  F2 curves, F3 tape, F9 variables, F7 the whole log. A pane's key opens it,\n"
+              "  a second time goes into it, a third time closes it. Esc goes back to the prompt.\n"
               "  Ctrl-X Ctrl-S saves, Ctrl-X Ctrl-C leaves. In Ctrl-X c, let Ctrl go before the c.\n\n");
   add_context(text, first, titles[first]);
   if (first > TD_IN_PANE) add_context(text, TD_IN_PANE, titles[TD_IN_PANE]);

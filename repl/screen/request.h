@@ -35,7 +35,7 @@ enum td_context_kind {
   X(RUN_ALL, ANY, "C-x_a", "run all cells from the first")                                                             \
   X(QUIT, ANY, "F10 C-x_C-c", "leave")                                                                                 \
   X(SAVE, ANY, "C-x_C-s", "save the deck")                                                                             \
-  X(OTHER, ANY, "C-x_o", "to the pane and back")                                                                       \
+  X(OTHER, ANY, "C-x_o", "into the pane and back")                                                                     \
   X(CLOSE_PANE, ANY, "C-x_1", "close the pane")                                                                        \
   X(ZOOM, ANY, "C-x_z", "the pane as large as the screen, and back")                                                   \
   X(WIDER, ANY, "C-x_}", "the pane wider")                                                                             \

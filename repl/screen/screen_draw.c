@@ -124,7 +124,10 @@ static void add_hints(td_screen *s, int column) {
     column += used;
     if (s->focus == TD_FOCUS_PROMPT && steps) column = add_hint(s, column, TD_REQUEST_SUBMIT, "at the next step");
   }
-  for (const hint *h = by_focus[s->focus]; h->word; h++) column = add_hint(s, column, h->request, h->word);
+  enum td_request into = s->pane >= 0 && s->focus != TD_FOCUS_PANE ? td_screen_pane_type(s->pane)->toggle : 0;
+  if (into) column = add_hint(s, column, into, "into the pane");
+  for (const hint *h = by_focus[s->focus]; h->word; h++)
+    if (h->request != into) column = add_hint(s, column, h->request, h->word);
   if (s->pane >= 0 && s->focus == TD_FOCUS_PANE)
     for (int i = 1; i < TD_REQUEST_COUNT; i++)
       if (td_request_rows[i].context == (int)td_screen_pane_type(s->pane)->context)

@@ -290,12 +290,12 @@ static void external_editor(td_screen *s) {
   unlink(path);
 }
 
+// A pane's key opens it and leaves the focus where it is, goes into it when it is open, and closes it from within.
 static bool toggle_pane(td_screen *s, enum td_request request) {
   for (int i = 0; i < TD_PANE_COUNT; i++) {
     if (td_screen_pane_type(i)->toggle != request) continue;
-    bool focused = s->pane == i && s->focus == TD_FOCUS_PANE;
-    if (s->pane == i && (focused || request != TD_REQUEST_HELP)) td_screen_show_pane(s, -1, false);
-    else td_screen_show_pane(s, i, s->surface.columns < TD_LAYOUT_WIDE || request == TD_REQUEST_HELP);
+    bool open = s->pane == i, focused = open && s->focus == TD_FOCUS_PANE;
+    td_screen_show_pane(s, focused ? -1 : i, open && !focused);
     return true;
   }
   return false;

@@ -57,9 +57,8 @@ def with_pane(kind):
         prompt(p, CODE[kind])
         p.send(bytes_of(OPENS[kind]))
         p.settle(0.15)
-        if kind != "HELP":
-            p.send("\x18o")
-            p.settle(0.15)
+        p.send("\x18o")
+        p.settle(0.15)
     return start
 
 
@@ -127,6 +126,8 @@ TABLE = {
     "RUNS_FOLDER": (with_pane("RUNS"), "older|:"), "RUNS_AGAIN": (with_pane("RUNS"), "runs in"), "RUNS_OVERLAY": (with_pane("RUNS"), r"\* runs/|in curves"),
     "IMAGES_OUT": (lambda p: (with_pane("IMAGES")(p), p.send("+"), p.settle(0.1)), None), "IMAGES_BACK": (with_pane("IMAGES"), "image 2/3"), "IMAGES_SAVE": (with_pane("IMAGES"), "save as"),
     "IMAGES_NEXT": (lambda p: (with_pane("IMAGES")(p), p.send("h"), p.until("image 2/3")), "image 3/3")}
+PANES = [(name, key) for name, _, keys in ROWS for key in keys.split() if name in
+         ("HELP", "SHOW_CURVES", "SHOW_TAPE", "SHOW_LOG", "SHOW_VARIABLES", "SHOW_RUNS", "SHOW_IMAGES")]
 NO_CHANGE = ("REDRAW", "SUSPEND", "CELL_COPY", "TAPE_FOLLOW", "RUNS_AGAIN", "SIZES", "EDITOR")
 
 
@@ -161,6 +162,23 @@ def press(name, context, key):
             except AssertionError as error:
                 return "%s by %s in %s: %s\n" % (name, key, context, error)
             return "" if p.is_alive() or name == "QUIT" else "%s by %s: ended with %s\n" % (name, key, p.status)
+
+
+def case_a_panes_key_opens_it_goes_into_it_and_closes_it():
+    for columns, name, key in [(100, *pane) for pane in PANES] + [(50, *pane) for pane in PANES]:
+        with Program(rows=24, columns=columns) as p:
+            p.send("typed")
+            p.until("> typed")
+            p.send(bytes_of(key))
+            p.until("into the pane")
+            p.send("1")
+            p.until("> typed1")  # the focus is where it was
+            p.send(bytes_of(key))
+            p.until("Esc prompt")
+            p.send("2" + bytes_of(key))
+            p.gone("Esc prompt|into the pane")
+            p.send("3")
+            p.until("> typed13")
 
 
 def case_every_key_does_something():
