@@ -236,3 +236,29 @@ int td_source_print(td_text *text, const char *bytes, size_t length) {
   }
   return columns;
 }
+
+static size_t skip_columns(const td_text *text, int columns) { // bytes that take no more, marks with their base
+  size_t at = 0;
+  for (int used = 0; at < text->length;) {
+    uint32_t c = 0;
+    int size = td_source_decode(text->data + at, text->length - at, &c);
+    used += td_source_width(c);
+    if (used > columns) break;
+    at += (size_t)size;
+  }
+  return at;
+}
+
+void td_source_fit(td_text *text, const char *bytes, size_t length, int columns, const char *ellipsis) {
+  td_text visible = {0};
+  int all = td_source_print(&visible, bytes, length), head = (columns - 1) / 2;
+  if (!visible.failed && all <= columns) td_text_add_bytes(text, visible.data ? visible.data : "", visible.length);
+  else if (!visible.failed && columns > 0) {
+    size_t tail = skip_columns(&visible, all - (columns - 1 - head));
+    td_text_add_bytes(text, visible.data, skip_columns(&visible, head));
+    td_text_add(text, ellipsis);
+    td_text_add_bytes(text, visible.data + tail, visible.length - tail);
+  }
+  text->failed |= visible.failed;
+  td_text_clear(&visible);
+}

@@ -40,4 +40,6 @@ int td_source_decode(const char *text, size_t length, uint32_t *character);
 // Adds text for a terminal: control characters (newline and tab too), bidirectional marks and broken bytes become
 // visible ("\\x1b"). Returns the columns added. text NULL: counts only.
 int td_source_print(td_text *text, const char *bytes, size_t length);
+// The same in at most so many columns: what is wider loses its middle, where the ellipsis, of one column, stands.
+void td_source_fit(td_text *text, const char *bytes, size_t length, int columns, const char *ellipsis);
 #endif

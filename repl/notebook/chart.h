@@ -40,8 +40,9 @@ bool td_chart_draw(td_chart_cells *cells, const td_curve *const *curves, int cou
 int64_t td_chart_step_at(const td_chart_view *view, int column); // the step that a column of cells stands for
 char td_chart_mark(enum td_chart_glyphs glyphs, int index);      // of a curve; ' ': none, its line is its own mark
 
-// A line for a curve: name, points, last, least and greatest value; with a cursor the value there. Without the mark.
-void td_chart_legend(td_text *text, const td_curve *curve, const td_chart_options *options);
+// A line for a curve, without the mark: name, points, last, least and greatest value; with a cursor the value there. In
+// too few columns the last value stays longest, and a long name loses its middle. columns 0: as many as it needs.
+void td_chart_legend(td_text *text, const td_curve *curve, const td_chart_options *options, int columns);
 // What the marks mean, "NaN at step 412 (3)", "12 points above"; empty: there are none.
 void td_chart_notes(td_text *text, const td_chart_view *view, const td_chart_options *options);
 // The point at a step, or the last one before it. false: there is none.

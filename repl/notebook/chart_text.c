@@ -1,5 +1,7 @@
 // What stands beside a chart as text: legend, notes, gaps; and all of it together for %plot.
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include "repl/language/source.h"
 #include "repl/notebook/chart.h"
@@ -16,42 +18,92 @@ bool td_chart_value_at(const td_curve *curve, int64_t step, td_curve_point *poin
   return true;
 }
 
-static void add_extremes(td_text *text, const td_curve *curve) {
+// ---- the legend ----
+
+typedef struct part { // of a legend, behind the name
+  char text[64];
+  const char *before;  // what stands before it; of the first that is there ":" does
+  int worth;           // the least worth goes first
+} part;
+
+typedef struct parts { part at[6]; int count; } parts;
+
+__attribute__((format(printf, 4, 5))) static void add_part(parts *p, int worth, const char *before, const char *format,
+                                                           ...) {
+  part *new = &p->at[p->count++];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(new->text, sizeof new->text, format, list);
+  va_end(list);
+  new->before = before;
+  new->worth = worth;
+}
+
+static void add_extremes(parts *p, const td_curve *curve) {
   const td_curve_bin *least = NULL, *most = NULL;
   for (const td_curve_bin *bin = curve->bins; bin < curve->bins + curve->bin_count; bin++) {
     if (bin->finite && (!least || bin->low < least->low)) least = bin;
     if (bin->finite && (!most || bin->high > most->high)) most = bin;
   }
   if (!least) return;
-  td_text_print(text, ", least %.6g at %lld, most %.6g at %lld", least->low, (long long)least->first, most->high,
-                (long long)most->first);
+  add_part(p, 3, ",", " least %.6g at %lld", least->low, (long long)least->first);
+  add_part(p, 2, ",", " most %.6g at %lld", most->high, (long long)most->first);
 }
 
-static void add_smoothed(td_text *text, const td_curve *curve, const td_chart_options *options, int64_t step) {
+static void add_smoothed(parts *p, const td_curve *curve, const td_chart_options *options, int64_t step) {
   double mean = options->smoothing > 0 ? td_series_smoothed(curve, options->smoothing, step) : (double)NAN;
-  if (isfinite(mean)) td_text_print(text, ", smoothed %.4g", mean);
+  if (isfinite(mean)) add_part(p, 5, ",", " smoothed %.4g", mean);
 }
 
-void td_chart_legend(td_text *text, const td_curve *curve, const td_chart_options *options) {
-  long long points = td_curve_points(curve);
+static void add_cursor(parts *p, const td_curve *curve, const td_chart_options *options) {
   td_curve_point at;
-  td_source_print(text, curve->name, strlen(curve->name));
-  if (options->has_cursor) {
-    bool known = td_chart_value_at(curve, options->cursor, &at);
-    if (known) td_text_print(text, ": %.6g", at.value);
-    else td_text_add(text, ": nothing yet");
-    if (known) add_smoothed(text, curve, options, options->cursor);
-    if (known) td_text_print(text, " at %lld", (long long)at.step);
+  if (!td_chart_value_at(curve, options->cursor, &at)) {
+    add_part(p, 6, "", " nothing yet");
     return;
   }
-  bool smooths = points && options->smoothing > 0;
-  if (!smooths) td_text_print(text, ": %lld point%s", points, points == 1 ? "" : "s");
-  if (!points) return;
-  td_text_print(text, "%s last %.6g", smooths ? ":" : ",", curve->last.value);
-  add_smoothed(text, curve, options, curve->last.step);
-  td_text_print(text, " at %lld", (long long)curve->last.step);
-  add_extremes(text, curve);
+  add_part(p, 6, "", " %.6g", at.value);
+  add_smoothed(p, curve, options, options->cursor);
+  add_part(p, 4, "", " at %lld", (long long)at.step);
 }
+
+static void add_whole(parts *p, const td_curve *curve, const td_chart_options *options) {
+  long long points = td_curve_points(curve);
+  if (!points || options->smoothing <= 0) add_part(p, 1, "", " %lld point%s", points, points == 1 ? "" : "s");
+  if (!points) return;
+  add_part(p, 6, ",", " last %.6g", curve->last.value);
+  add_smoothed(p, curve, options, curve->last.step);
+  add_part(p, 4, "", " at %lld", (long long)curve->last.step);
+  add_extremes(p, curve);
+}
+
+static int parts_columns(const parts *p) {
+  size_t columns = 0;
+  for (int i = 0; i < p->count; i++) columns += strlen(i ? p->at[i].before : ":") + strlen(p->at[i].text);
+  return (int)columns;
+}
+
+static void drop_least(parts *p) {
+  int least = 0;
+  for (int i = 1; i < p->count; i++)
+    if (p->at[i].worth < p->at[least].worth) least = i;
+  memmove(&p->at[least], &p->at[least + 1], (size_t)(--p->count - least) * sizeof *p->at);
+}
+
+void td_chart_legend(td_text *text, const td_curve *curve, const td_chart_options *options, int columns) {
+  enum { NAME_LEAST = 8 };
+  parts p = {0};
+  size_t length = strlen(curve->name);
+  int name = td_source_print(NULL, curve->name, length), least = name < NAME_LEAST ? name : NAME_LEAST;
+  if (options->has_cursor) add_cursor(&p, curve, options);
+  else add_whole(&p, curve, options);
+  while (columns && p.count > 1 && parts_columns(&p) + name > columns) drop_least(&p);
+  int room = columns ? columns - parts_columns(&p) : name;
+  const char *ellipsis = options->glyphs == TD_GLYPHS_ASCII ? "~" : "…";
+  td_source_fit(text, curve->name, length, room > least ? room : least, ellipsis);
+  for (int i = 0; i < p.count; i++) td_text_print(text, "%s%s", i ? p.at[i].before : ":", p.at[i].text);
+}
+
+// ---- notes ----
 
 static void add_note(td_text *text, const td_chart_view *view, const char *mark, int64_t count, const char *what) {
   if (!count) return;
@@ -101,7 +153,7 @@ static void add_legend(td_text *text, const td_curve *curve, int index, const td
   char mark = td_chart_mark(options->glyphs, index);
   if (mark == ' ') td_text_add(text, "⠒ ");
   else td_text_print(text, "%c ", mark);
-  td_chart_legend(text, curve, options);
+  td_chart_legend(text, curve, options, 0);
   td_text_add_char(text, '\n');
 }
 

@@ -335,7 +335,7 @@ static void draw_legend(const state *s, td_surface *surface, td_rect area, const
     td_text line = {0};
     char mark = td_chart_mark(options->glyphs, i);
     td_text_print(&line, "%c ", mark == ' ' ? '-' : mark);
-    td_chart_legend(&line, curves[i], options);
+    td_chart_legend(&line, curves[i], options, area.columns - 2);
     td_style style = td_theme_style(s->host->theme, (enum td_look)(TD_LOOK_CURVE_1 + options->colours[i] % 6));
     if (line.data) td_surface_text(surface, area.row + i, area.column, area.columns, line.data, line.length, style);
     td_text_clear(&line);

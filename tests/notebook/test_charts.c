@@ -435,9 +435,9 @@ START_TEST(a_cursor_shows_the_values_of_its_step) {
   }
   ck_assert(td_chart_value_at(train, 9, &point) && point.step == 8 && point.value == 1);
   ck_assert(!td_chart_value_at(validation, 9, &point));
-  td_chart_legend(&text, train, &options);
+  td_chart_legend(&text, train, &options, 0);
   td_text_add(&text, "; ");
-  td_chart_legend(&text, validation, &options);
+  td_chart_legend(&text, validation, &options, 0);
   ck_assert_str_eq(text.data, "loss: 1 at 8; val_loss: nothing yet");
   td_text_clear(&text);
   td_chart_cells_clear(&cells);

@@ -437,6 +437,25 @@ START_TEST(legends_tell_raw_and_smoothed) {
 }
 END_TEST
 
+START_TEST(legends_fit_into_narrow_panes) {
+  open_pane(&td_pane_curves);
+  log_curve("runs/2026-01-05/resnet:val_loss", 10, 1.0 / 3);
+  draw(14, 110);
+  shows("* runs/2026-01-05/resnet:val_loss: 10 points, last 3.33333 at 9, least 0.333333 at 0, most 3.33333 at 9\n");
+  draw(14, 80);
+  shows("* runs/2026-01-05/resnet:val_loss: last 3.33333 at 9, least 0.333333 at 0\n");
+  draw(14, 60);
+  shows("* runs/2026-01-05/resnet:val_loss: last 3.33333 at 9\n");
+  draw(14, 40);
+  shows("* runs/2026-0~net:val_loss: last 3.33333\n");
+  draw(14, 26);
+  shows("* runs~_loss: last 3.33333\n");
+  request(TD_REQUEST_PANE_LEFT);
+  draw(14, 34);
+  shows("* runs/2026-0~et:val_loss: 3.33333\n");
+}
+END_TEST
+
 START_TEST(a_curve_is_found_and_saved) {
   open_pane(&td_pane_curves);
   strcpy(folder, "/tmp/test_panes-XXXXXX");
@@ -611,6 +630,7 @@ int main(void) {
   tcase_add_test(cases, the_newest_curves_of_a_kind);
   tcase_add_test(cases, runs_have_colours);
   tcase_add_test(cases, legends_tell_raw_and_smoothed);
+  tcase_add_test(cases, legends_fit_into_narrow_panes);
   tcase_add_test(cases, a_curve_is_found_and_saved);
   tcase_add_test(cases, panes_are_searched);
   tcase_add_test(cases, the_log_is_searched);
