@@ -179,24 +179,23 @@ static int clip_kernel(const td_call *call) {
   return td_map_run(&below, &minimum_map, 0);
 }
 
-// Inside of the bounds, which count as inside, the cotangent goes to x; outside, to the bound that took its place.
+// Inside of the bounds, which count as inside, the cotangent goes to x; outside, to the bound that took its place. NaN
+// is neither inside nor outside.
 static int clip_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
   td_tensor *c = rule->cotangent[0], *x = rule->in[0], *low = rule->in[1], *high = rule->in[2];
-  td_tensor *zero = td_scope_number(s, 0, c), *inside = c, *raised = x;
-  if (low) {
-    raised = td_maximum(s, x, low);
-    td_tensor *under = td_less(s, x, low), *taken = c;
-    inside = td_where(s, under, zero, inside);
-    if (rule->needs[1] && high) taken = td_where(s, td_greater(s, low, high), zero, c);
-    if (rule->needs[1]) rule->din[1] = td_where(s, under, taken, zero);
-  }
-  if (high) {
-    td_tensor *over = td_greater(s, raised, high);
-    inside = td_where(s, over, zero, inside);
-    if (rule->needs[2]) rule->din[2] = td_where(s, over, c, zero);
-  }
+  td_tensor *zero = td_scope_number(s, 0, c), *inside = c;
+  if (low) inside = td_where(s, td_less_equal(s, low, x), inside, zero);
+  if (high) inside = td_where(s, td_less_equal(s, x, high), inside, zero);
   if (rule->needs[0]) rule->din[0] = inside;
+  if (rule->needs[1]) {
+    td_tensor *taken = high ? td_where(s, td_greater(s, low, high), zero, c) : c;
+    rule->din[1] = td_where(s, td_less(s, x, low), taken, zero);
+  }
+  if (rule->needs[2]) {
+    td_tensor *raised = low ? td_maximum(s, x, low) : x;
+    rule->din[2] = td_where(s, td_greater(s, raised, high), c, zero);
+  }
   return TD_OK;
 }
 
@@ -216,8 +215,8 @@ static const td_op clip_op = {
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1 | TD_SAVES_IN2,
     .doc = "x moved between low and high, numbers or tensors; either may be None.\n"
            "NaN stays; where low > high the result is high.\n"
-           "Gradient: the cotangent for x where low <= x <= high, bounds included, and for NaN; 0 outside; there the "
-           "bound gets it.",
+           "Gradient: the cotangent for x where low <= x <= high, bounds included; 0 outside, where the bound "
+           "gets it, and at NaN.",
     .example = "clip(tensor([0., 2., 5.]), 1, 4).tolist()  # [1.0, 2.0, 4.0]",
     .samples =
         TD_SAMPLES{

@@ -1,5 +1,5 @@
 // Losses of labels 1 and -1: hinge_loss, soft_margin_loss, hinge_embedding_loss, margin_ranking_loss. A margin that is
-// met exactly still has its gradient, as in PyTorch.
+// met exactly still has its gradient, as a bound of clip has; NaN has none.
 #include "engine/ops/families.h"
 #include "engine/ops/math.h"
 #include "engine/ops/pointwise.h"
@@ -12,8 +12,7 @@
 static td_tensor *plus(td_scope *s, td_tensor *x, double term) { return td_add(s, x, td_scope_number(s, term, x)); }
 
 static td_tensor *where_not_negative(td_scope *s, td_tensor *x, td_tensor *value) { // 0 elsewhere
-  td_tensor *zero = td_scope_number(s, 0, x);
-  return td_where(s, td_less(s, x, zero), td_scope_number(s, 0, value), value);
+  return td_where(s, td_less_equal(s, td_scope_number(s, 0, x), x), value, td_scope_number(s, 0, value));
 }
 
 // ---- hinge_loss, soft_margin_loss: of the product target * input ----

@@ -100,7 +100,7 @@ static const td_op mse_loss = {
 
 // ---- l1_loss ----
 
-TD_MAP3(TD_EACH_FLOAT, l1_gradient, FLOATING, T, z == 0 ? 0 : z * SIGN(x - y))
+TD_MAP3(TD_EACH_FLOAT, l1_gradient, FLOATING, T, x > y ? z : x < y ? -z : 0)
 TD_KERNEL(l1_gradient)
 
 static int l1_gradient_vjp(td_rule *rule) { return gradient_gradients(rule, NULL); }
@@ -115,7 +115,8 @@ static const td_op l1_loss_gradient = {
     .expression = l1_gradient_text,
     .vjp = l1_gradient_vjp,
     .saves = TD_SAVES_INPUTS,
-    .doc = "sign(input - target) cotangent, and 0 where that is 0.\nGradient: 0 for input and target.",
+    .doc = "sign(input - target) cotangent, and 0 where they are equal or one is NaN.\n"
+           "Gradient: 0 for input and target.",
     .samples = gradient_samples,
 };
 
@@ -134,7 +135,7 @@ static const td_op l1_loss = {
     .vjp = l1_vjp,
     .saves = TD_SAVES_INPUTS,
     .doc = "Absolute differences of input and target, averaged, summed or as they are.\n" SHAPES_DOC
-           "Gradient: sign(input - target) / n for the mean; 0 where they are equal.",
+           "Gradient: sign(input - target) / n for the mean; 0 where they are equal and at NaN, as abs has.",
     .example = "l1_loss(tensor([1., 2.]), tensor([1., 4.])).item()  # 1.0",
     .samples = plain_samples,
 };
@@ -209,8 +210,7 @@ static int smooth_l1_gradient_kernel(const td_call *call) {
 }
 
 static int smooth_l1_gradient_vjp(td_rule *rule) {
-  double beta = rule->args[0].f;
-  return gradient_gradients(rule, beta > 0 ? inside(rule, beta, beta) : NULL);
+  return gradient_gradients(rule, inside(rule, rule->args[0].f, rule->args[0].f));
 }
 
 static const td_op smooth_l1_loss_gradient = {
@@ -239,7 +239,8 @@ static int smooth_l1_infer(td_infer *infer) {
 static int smooth_l1_kernel(const td_call *call) { return td_pointwise_run(call, &smooth_l1_map, call->args[1].f); }
 
 static int smooth_l1_vjp(td_rule *rule) {
-  return difference_gradients(rule, gradient(rule, &smooth_l1_loss_gradient, rule->args[1].f));
+  double beta = rule->args[1].f;
+  return difference_gradients(rule, gradient(rule, beta > 0 ? &smooth_l1_loss_gradient : &l1_loss_gradient, beta));
 }
 
 static const td_op smooth_l1_loss = {
