@@ -242,7 +242,7 @@ int td_index_put_in_place(td_context *context, td_tensor *x, td_tensor *value, t
   int64_t bytes =
       td_scatter_at_bytes(context->pool, &call.in[0], &call.in[1], &call.in[2], count, axes, TD_SCATTER_SET);
   void *space = td_memory_new((size_t)bytes);
-  if (!space) return td_error_memory(context, "index_put", bytes);
+  if (!space) return td_error_memory(context, "assignment", bytes);
   code = td_scatter_at(&call, &call.in[0], &call.in[1], &call.in[2], count, axes, TD_SCATTER_SET, space);
   td_memory_free(space);
   return code;

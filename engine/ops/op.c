@@ -239,7 +239,7 @@ static int run_breakable(const td_call *call) {
   int code = call->op->kernel(call);
   atomic_store_explicit(&context->in_kernel, false, memory_order_relaxed);
   if (!atomic_load_explicit(&context->interrupt, memory_order_relaxed)) return code;
-  return td_error_set(context, TD_ERROR_INTERRUPT, "interrupted in %s", call->op->name);
+  return td_error_set(context, TD_ERROR_INTERRUPT, "%s: interrupted", call->op->name);
 }
 
 enum { LEAVES_FROM = 16384 }; // elements: work that takes longer than handing the turn over and back
@@ -364,10 +364,19 @@ static double seconds_now(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+// The same for what a kernel says, which begins with the op's name (td_infer_fail).
+static int failed(td_context *context, const td_op *op, int code) {
+  char *message = context->error.message;
+  size_t length = strlen(op->name);
+  if (!(op->flags & TD_HIDDEN) || strncmp(message, op->name, length) || strncmp(message + length, ": ", 2)) return code;
+  memmove(message, message + length + 2, strlen(message + length + 2) + 1);
+  return code;
+}
+
 int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int in_count, const td_arg *args,
                 td_tensor **out) {
   if (atomic_load_explicit(&context->interrupt, memory_order_relaxed))
-    return td_error_set(context, TD_ERROR_INTERRUPT, "interrupted before %s", op->name);
+    return failed(context, op, td_error_set(context, TD_ERROR_INTERRUPT, "%s: interrupted", op->name));
   td_arg filled[TD_PARAM_MAX];
   if (!args && td_op_has_args(op, in_count)) {
     defaults(op, filled);
@@ -392,7 +401,7 @@ int td_op_apply(td_context *context, const td_op *op, td_tensor *const *in, int 
   int code = td_op_infer(&infer);
   if (!code) code = lacks_nothing(context, op, args);
   if (!code) code = produce(op, &infer, dtypes, flags, out);
-  if (code) return code;
+  if (code) return failed(context, op, code);
   if (op->outputs == TD_MANY && infer.out_count < TD_OUTPUT_MAX) out[infer.out_count] = NULL;
   if (context->inspector) context->inspector->ran(context, op, in, in_count, out, infer.out_count);
   if (!context->recorder) return TD_OK;

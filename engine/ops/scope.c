@@ -100,7 +100,8 @@ int td_infer_fail(td_infer *infer, int code, const char *format, ...) {
   va_start(list, format);
   vsnprintf(message, sizeof message, format, list);
   va_end(list);
-  td_error_set(infer->context, code, "%s: %s", infer->op->name, message);
+  bool hidden = infer->op->flags & TD_HIDDEN; // users don't know its name: who calls it says what it is for
+  td_error_set(infer->context, code, "%s%s%s", hidden ? "" : infer->op->name, hidden ? "" : ": ", message);
   operands_add(infer);
   return code;
 }

@@ -336,24 +336,24 @@ int td_index_update_in_place(td_context *context, td_tensor *x, const td_tensor 
   block b = {start, step, size};
   int axis = block_outside(&b, x->rank, x->shape);
   if (axis >= 0)
-    return td_error_set(context, TD_ERROR_INDEX, "index_update: the block leaves axis %d of size %lld", axis,
+    return td_error_set(context, TD_ERROR_INDEX, "the block leaves axis %d of size %lld", axis,
                         (long long)x->shape[axis]);
   memcpy(places.shape, size, x->rank * sizeof *size);
   if (!td_meta_fits(&meta, &places)) {
     td_text text = {0};
     td_meta_misfit(&text, &meta, &places);
-    td_error_set(context, TD_ERROR_SHAPE, "index_update: value of shape %s", text.data ? text.data : "");
+    td_error_set(context, TD_ERROR_SHAPE, "value of shape %s", text.data ? text.data : "");
     td_text_clear(&text);
     return TD_ERROR_SHAPE;
   }
   if (td_dtype_category(x->dtype) == 1 && td_dtype_is_float(value->dtype))
-    return td_error_set(context, TD_ERROR_DTYPE, "index_update: %s numbers are not written into %s",
+    return td_error_set(context, TD_ERROR_DTYPE, "%s numbers are not written into %s",
                         td_dtype_name(value->dtype), td_dtype_name(x->dtype));
   td_view from, spread;
   td_view_of(&from, value);
   int64_t space = cast_bytes(&from, x->dtype), to[TD_RANK_MAX] = {0};
   void *cast = space ? td_memory_new((size_t)space) : NULL;
-  if (space && !cast) return td_error_memory(context, "index_update", space);
+  if (space && !cast) return td_error_memory(context, "assignment", space);
   spread_value(context->pool, &from, x->dtype, cast, x->rank, size, &spread);
   int64_t offset = block_strides(&b, x->rank, x->shape, x->strides, to);
   int bytes = td_dtype_bytes(x->dtype);

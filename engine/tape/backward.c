@@ -13,7 +13,7 @@ int td_tensor_require_grad(td_context *context, td_tensor *t, bool on) {
   if (record && record->op) {
     if (on && record->origin.tapes & TD_LOOSE_BIT) return TD_OK;
     td_error_set(context, TD_ERROR_STATE, "requires_grad: this tensor was computed by %s; only leaves can be switched",
-                 record->op->name);
+                 td_record_name_of(record).text);
     td_error_hint(context, "use x = x.detach() first");
     return TD_ERROR_STATE;
   }
@@ -41,7 +41,7 @@ int td_tensor_set_grad(td_context *context, td_tensor *t, td_tensor *grad) {
   td_record *record = (td_record *)t->origin;
   if (record && record->op)
     return td_error_set(context, TD_ERROR_STATE, "grad: only leaves have one, and this tensor was computed by %s",
-                        record->op->name);
+                        td_record_name_of(record).text);
   if (!record && !grad) return TD_OK;
   int code = td_leaf_root(context, t);
   return code ? code : td_leaf_set_grad(context, (td_leaf *)t->origin, td_tensor_ref(grad));
@@ -60,7 +60,7 @@ static int refuse_second(td_context *context, const td_record *record) {
   char line[80];
   td_place_describe(context, record->place, line, sizeof line);
   td_error_set(context, TD_ERROR_STATE, "backward: an earlier backward() gave up what %s at %s had kept",
-               record->op->name, line);
+               td_record_name_of(record).text, line);
   td_error_hint(context, "use backward(retain_graph=True) the first time");
   return TD_ERROR_STATE;
 }

@@ -98,7 +98,7 @@ static int refuse_change(td_context *context, const td_region *region) {
   char line[80];
   td_place_describe(context, region->records[region->next]->place, line, sizeof line);
   td_error_set(context, TD_ERROR_STATE, "checkpoint: running the function again did not lead to %s at %s",
-               region->records[region->next]->op->name, line);
+               td_record_name_of(region->records[region->next]).text, line);
   td_error_hint(context,
                 "assign no Variable that it reads, and nothing else that it depends on, before the gradient is taken");
   return TD_ERROR_STATE;

@@ -12,7 +12,8 @@ enum { SOURCES = 64 };
 typedef struct source { // an op that made an infinity out of finite numbers
   const td_storage *storage;
   const td_op *op;
-  const td_op *of; // backward of this one; NULL: forward
+  const td_op *of; // in the derivative of this one; NULL: in no derivative
+  bool pushing; // a forward one
   td_place place;
 } source;
 
@@ -79,16 +80,24 @@ static bool broadcasts(const td_tensor *x, const td_tensor *out) {
          td_shape_equal(rank, shape, out->rank, out->shape);
 }
 
-static const td_op *backward_of(const td_context *context) {
+static source here(const td_context *context, const td_op *op) {
   const td_tapes *tapes = context->tapes;
-  return tapes && tapes->running ? tapes->running->op : NULL;
+  return (source){.op = op,
+                  .of = tapes ? td_derived_op(tapes) : NULL,
+                  .pushing = tapes && tapes->pushing,
+                  .place = context->place};
 }
 
-static void name_op(td_context *context, td_text *text, const td_op *op, const td_op *of, td_place place) {
+// Of a derivative, users know the op that it is of, and what else it calls, but no hidden op.
+static void name_op(td_context *context, td_text *text, const source *s) {
   char line[80];
-  td_place_describe(context, place, line, sizeof line);
-  if (of) td_text_print(text, "the backward pass of %s at %s (%s)", of->name, line, op->name);
-  else td_text_print(text, "%s at %s", op->name, line);
+  td_place_describe(context, s->place, line, sizeof line);
+  if (!s->of) {
+    td_text_print(text, "%s at %s", s->op->name, line);
+    return;
+  }
+  td_text_print(text, "the %s of %s at %s", s->pushing ? "forward derivative" : "backward pass", s->of->name, line);
+  if (!(s->op->flags & TD_HIDDEN)) td_text_print(text, " (%s)", s->op->name);
 }
 
 static void print_number(td_text *text, double x) {
@@ -143,7 +152,9 @@ static void print_operands(td_text *text, const td_op *op, td_tensor *const *in,
 // ---- infinities on their way ----
 
 static void remember(td_finite *f, td_context *context, const td_op *op, const td_tensor *out) {
-  f->sources[f->source_count++ % SOURCES] = (source){out->storage, op, backward_of(context), context->place};
+  source made = here(context, op);
+  made.storage = out->storage;
+  f->sources[f->source_count++ % SOURCES] = made;
 }
 
 static const source *source_of(const td_finite *f, const td_tensor *t) { // the latest
@@ -172,7 +183,7 @@ static void print_source(td_finite *f, td_context *context, td_tensor *const *in
     const source *s = find(in[i], WANT_INFINITE) >= 0 ? source_of(f, in[i]) : NULL;
     if (!s) continue;
     td_text_add(&f->found, "\n  the infinity was made by ");
-    name_op(context, &f->found, s->op, s->of, s->place);
+    name_op(context, &f->found, s);
     return;
   }
 }
@@ -206,7 +217,8 @@ static void came_in(td_finite *f, td_context *context, const td_op *op, td_tenso
     print_index(&f->found, in[i], index);
     bool list = td_op_takes_list(op);
     td_text_print(&f->found, " of operand %s of ", list ? op->params[0].name : op->params[i].name);
-    name_op(context, &f->found, op, backward_of(context), context->place);
+    const source reader = here(context, op);
+    name_op(context, &f->found, &reader);
     tell(f);
     return;
   }
@@ -222,8 +234,9 @@ static void look(td_finite *f, td_context *context, const td_op *op, td_tensor *
     double x = td_tensor_get_float(out, index);
     if (!is_wanted(x, wanted)) continue;
     if (!was_there(op, in, in_count, out, index, wanted)) {
+      const source maker = here(context, op);
       td_text_print(&f->found, "%s: ", isnan(x) ? "NaN" : "infinity");
-      name_op(context, &f->found, op, backward_of(context), context->place);
+      name_op(context, &f->found, &maker);
       td_text_add(&f->found, " made the first one");
       if (out->rank) td_text_add(&f->found, ", in element ");
       if (out->rank) print_index(&f->found, out, index);

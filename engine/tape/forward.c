@@ -265,19 +265,26 @@ static bool has_floating_output(const td_record *record) {
 
 static int run_step(sweep *w, td_rule *rule, const step *at) {
   td_context *context = w->context;
+  td_tapes *tapes = context->tapes;
+  const td_record *outer = tapes->running;
+  bool pushing = tapes->pushing;
   if (!has_floating_output(at->record)) return TD_OK;
   context->error.code = TD_OK;
+  tapes->running = at->record;
+  tapes->pushing = true;
   td_scope_open(&rule->scope, context);
   bool moves = fill(w, rule, at);
-  int code = rule->scope.failed ? context->error.code : TD_OK;
-  if (moves && !code) code = td_record_refuse(context, "jvp", at->record);
+  int refused = moves ? td_record_refuse(context, "jvp", at->record) : TD_OK;
+  int code = refused ? refused : rule->scope.failed ? context->error.code : TD_OK;
   if (moves && !code) code = push(rule);
   for (int k = 0; k < rule->out_count && moves && !code && !rule->scope.failed; k++)
     if (rule->dout[k])
       w->tangents[at->slot + (uint32_t)k] = td_tensor_ref(fitted(&rule->scope, rule->dout[k], &rule->out_meta[k]));
   if (!code && rule->scope.failed) code = context->error.code;
   td_scope_close(&rule->scope);
-  return code;
+  tapes->running = outer;
+  tapes->pushing = pushing;
+  return code && !refused ? td_record_blame(context, "jvp", at->record) : code;
 }
 
 static int run_steps(sweep *w) {

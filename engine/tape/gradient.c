@@ -10,12 +10,12 @@
 
 static int refuse_target(td_context *context, const char *who, int index, int count, const td_tensor *target) {
   const td_record *record = (const td_record *)target->origin;
-  char name[32] = "the target", made[160] = "";
+  char name[32] = "the target", made[200] = "";
   if (count > 1) snprintf(name, sizeof name, "target %d", index);
   if (record && record->op) {
     char line[80];
     td_place_describe(context, record->place, line, sizeof line);
-    snprintf(made, sizeof made, ", made by %s at %s", record->op->name, line);
+    snprintf(made, sizeof made, ", made by %s at %s", td_record_name_of(record).text, line);
   }
   td_error_set(context, TD_ERROR_GRADIENT, "%s: %s is %s%s; only floating dtypes have gradients", who, name,
                td_dtype_name(target->dtype), made);

@@ -7,6 +7,7 @@
 //  3. Whatever a rule gives is summed to its input's shape and cast to its dtype here.
 #include <math.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include "engine/base/memory.h"
 #include "engine/ops/families.h"
@@ -232,8 +233,8 @@ static int refuse_shape(td_rule *rule, int input, const td_tensor *given) {
   const td_meta *meta = &rule->in_meta[input];
   td_meta_print(&want, meta->dtype, meta->rank, meta->shape);
   td_meta_print(&have, given->dtype, given->rank, given->shape);
-  td_error_set(rule->scope.context, TD_ERROR_INTERNAL, "gradient of %s: input %d is %s, but the rule gave %s",
-               rule->op->name, input, want.data ? want.data : "?", have.data ? have.data : "?");
+  td_error_set(rule->scope.context, TD_ERROR_INTERNAL, "input %d is %s, but the rule gave %s", input,
+               want.data ? want.data : "?", have.data ? have.data : "?");
   td_text_clear(&want);
   td_text_clear(&have);
   return TD_ERROR_INTERNAL;
@@ -291,10 +292,11 @@ static void fill(td_pass *pass, td_rule *rule, const td_node *node) {
 static int refuse_op(td_context *context, const char *who, const td_record *record) {
   char line[80];
   td_place_describe(context, record->place, line, sizeof line);
-  td_error_set(context, TD_ERROR_GRADIENT, "%s: %s at %s has no gradient%s%s", who, record->op->name, line,
-               record->op->no_gradient ? ": " : "", record->op->no_gradient ? record->op->no_gradient : "");
-  td_error_hint(context, "keep %s off the path from source to target, or wrap its input in stop_gradient(x)",
-                record->op->name);
+  const char *why = record->op->no_gradient;
+  td_record_name name = td_record_name_of(record);
+  td_error_set(context, TD_ERROR_GRADIENT, "%s: %s at %s has no gradient%s%s", who, name.text, line, why ? ": " : "",
+               why ? why : "");
+  td_error_hint(context, "keep %s off the path from source to target, or wrap its input in stop_gradient(x)", name.text);
   return TD_ERROR_GRADIENT;
 }
 
@@ -302,9 +304,17 @@ static int refuse_spent(td_context *context, const char *who, const td_record *r
   char line[80];
   td_place_describe(context, record->place, line, sizeof line);
   td_error_set(context, TD_ERROR_STATE, "%s: what %s at %s kept for backward was given up already", who,
-               record->op->name, line);
+               td_record_name_of(record).text, line);
   td_error_hint(context, "use GradientTape(persistent=True), or backward(retain_graph=True) the first time");
   return TD_ERROR_STATE;
+}
+
+int td_record_blame(td_context *context, const char *who, const td_record *record) {
+  char line[80], whose[200];
+  if (context->error.code == TD_ERROR_CALLBACK) return context->error.code;
+  td_place_describe(context, record->place, line, sizeof line);
+  snprintf(whose, sizeof whose, "%s of %s at %s", who, td_record_name_of(record).text, line);
+  return td_error_within(context, whose);
 }
 
 int td_record_refuse(td_context *context, const char *who, const td_record *record) {
@@ -345,24 +355,25 @@ static int run_rule(td_pass *pass, td_rule *rule, const td_node *node) {
   td_tapes *tapes = context->tapes;
   td_record *record = node->record;
   const td_record *outer = tapes->running;
+  bool pushing = tapes->pushing;
   int code = td_record_refuse(context, "gradient", record);
   if (code) return code;
   context->error.code = TD_OK;
   td_scope_open(&rule->scope, context);
   fill(pass, rule, node);
   tapes->running = record;
+  tapes->pushing = false;
   if (context->timed || tapes->observer) measure(record, rule);
   code = rule->scope.failed ? context->error.code : record->op->vjp(rule);
   if (!code && rule->scope.failed) code = context->error.code;
-  if (!code && rule->scope.failed)
-    code =
-        td_error_set(context, TD_ERROR_INTERNAL, "gradient of %s: the rule failed without an error", record->op->name);
+  if (!code && rule->scope.failed) code = td_error_set(context, TD_ERROR_INTERNAL, "the rule failed without an error");
   if (!code && tapes->observer) code = observe(context, rule, record);
   for (int i = 0; i < record->in_count && !code; i++)
     if (rule->needs[i] && rule->din[i]) code = deliver(pass, rule, i, pass->edges[node->edge + (uint32_t)i]);
   td_scope_close(&rule->scope);
   tapes->running = outer;
-  return code;
+  tapes->pushing = pushing;
+  return code ? td_record_blame(context, "gradient", record) : TD_OK;
 }
 
 static bool has_cotangent(const td_pass *pass, const td_node *node) {

@@ -3,6 +3,7 @@
 //  1. keepers: tapes that may still differentiate it. At 0 its saved tensors go; the skeleton answers questions.
 //  2. holders: tapes that still list it. At 0 its parents go too, so a loss kept in a list keeps no history alive.
 // Dropping the last reference of a chain of any length takes constant stack: release puts records on a worklist.
+#include <stdio.h>
 #include <string.h>
 #include "engine/base/memory.h"
 #include "engine/ops/batch.h"
@@ -78,6 +79,19 @@ void td_record_spend(td_record *record) {
   record->loose = false;
   td_record_give_up(record);
   if (--record->holders == 0) drop_parents(record);
+}
+
+const td_op *td_derived_op(const td_tapes *tapes) {
+  const td_record *running = tapes->running;
+  return !running ? NULL : running->of ? running->of : running->op;
+}
+
+td_record_name td_record_name_of(const td_record *record) {
+  td_record_name name;
+  bool derived = td_record_is_derived(record);
+  snprintf(name.text, sizeof name.text, "%s%s", derived ? "derivative of " : "",
+           (derived ? record->of : record->op)->name);
+  return name;
 }
 
 int64_t td_record_bytes(const td_record *record) {
@@ -226,7 +240,7 @@ static void note_carried(td_context *context, td_record *record) {
     td_tape_warn(context,
                  "%s: a value carries the history of %d backward passes along, and more with each; add x.item() or "
                  "x.detach() instead",
-                 record->op->name, CARRIED_TOLD);
+                 td_record_name_of(record).text, CARRIED_TOLD);
 }
 
 static int enlist(td_context *context, td_record *record, uint64_t mask) {
@@ -313,6 +327,7 @@ static int record_op(td_context *context, const td_op *op, td_tensor *const *in,
   int arg_count = args && td_op_has_args(op, in_count) ? td_op_arg_count(op) : 0;
   td_record *record = record_new(op, in_count, out_count, arg_count, mask);
   if (!record) return td_error_memory(context, "tape", (int64_t)sizeof *record);
+  record->of = td_derived_op(tapes);
   record->place = context->place;
   record->seconds = context->op_seconds;
   record->cotangent_norm = -1;

@@ -72,6 +72,7 @@ typedef struct td_tapes { // context->tapes
   const td_observer *observer; // of backward passes; NULL: none
   td_kept *kept;          // values that the Variables get back at the end of an aside
   const td_record *running; // whose rule a pass runs now; NULL: none
+  bool pushing;           // it runs forward
   td_region *region;      // that is being made
   td_region *replaying;   // that is being filled
   td_tape *slots[TD_SLOTS];
@@ -95,6 +96,9 @@ int td_leaf_root(td_context *context, td_tensor *t);    // gives t a leaf as its
 int td_leaf_refuse(td_context *context, const char *who, const td_tensor *t); // TD_ERROR_DTYPE: t is no floating tensor
 // takes over the reference; NULL clears
 int td_leaf_set_grad(td_context *context, td_leaf *leaf, td_tensor *grad);
+const td_op *td_derived_op(const td_tapes *tapes); // whose derivative runs now; NULL: none
+// Puts before the error that is set that it came in the gradient or jvp (who) of this record; returns its code
+int td_record_blame(td_context *context, const char *who, const td_record *record);
 int td_list_reserve(td_context *context, td_list *list);        // room for one more
 void td_list_add(td_list *list, td_record *record);             // takes over one reference
 void td_record_give_up(td_record *record);                      // one keeper less

@@ -14,6 +14,7 @@ typedef struct td_region td_region;
 typedef struct td_record {
   td_origin origin;             // first member: a tensor's origin is a record
   const td_op *op;              // NULL: a leaf (a watched tensor or a Variable's value)
+  const td_op *of;              // whose derivative, of whatever order, it was made for; NULL: nobody's
   uint64_t serial;              // grows with time: parents are smaller
   td_place place;
   uint64_t variable;            // leaf of a Variable: its id, else 0
@@ -43,6 +44,10 @@ typedef struct td_record {
 static inline td_tensor *td_record_saved(const td_record *record, int index) {
   return record->saved ? record->saved[index] : NULL;
 }
+// Hidden ops have names that users don't know: what a derivative made of them is called "derivative of det".
+typedef struct td_record_name { char text[80]; } td_record_name;
+static inline bool td_record_is_derived(const td_record *record) { return record->of && record->op->flags & TD_HIDDEN; }
+td_record_name td_record_name_of(const td_record *record);
 int64_t td_record_bytes(const td_record *record);         // bytes of the storage that it keeps alive for backward
 
 // Drops the state of tapes: closes open ones, forgets grads that hold their own graph. Before td_context_free.

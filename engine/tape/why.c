@@ -123,12 +123,13 @@ static void say_integer_op(search *s) {
   for (int64_t n = s->leaves; n < s->count; n++) {
     const td_record *record = at(s, n);
     if (!(s->marks[n] & FED) || !(s->marks[n] & ASKED) || s->marks[n] & FLOATED) continue;
+    const char *why = record->op->no_gradient;
     td_text_print(s->answer,
                   "integer type: %s at %s gives %s, which carries no gradient%s%s%s; keep the path from %s "
                   "to the target floating",
-                  record->op->name, line_of(s, record->place).text, td_dtype_name(record->out_meta[0].dtype),
-                  record->op->no_gradient ? " (" : "", record->op->no_gradient ? record->op->no_gradient : "",
-                  record->op->no_gradient ? ")" : "", s->subject);
+                  td_record_name_of(record).text, line_of(s, record->place).text,
+                  td_dtype_name(record->out_meta[0].dtype), why ? " (" : "", why ? why : "", why ? ")" : "",
+                  s->subject);
     return;
   }
 }
@@ -142,7 +143,8 @@ static void say_reached(search *s) {
   for (int64_t n = s->leaves; n < s->count && shown < 4; n++) {
     const td_record *record = at(s, n);
     if ((s->marks[n] & (FLOATED | ASKED)) != (FLOATED | ASKED) || s->marks[n] & SOURCE) continue;
-    td_text_print(s->answer, "%s%s at %s", shown ? ", " : ": ", record->op->name, line_of(s, record->place).text);
+    td_text_print(s->answer, "%s%s at %s", shown ? ", " : ": ", td_record_name_of(record).text,
+                  line_of(s, record->place).text);
     shown++;
   }
   if (count > shown) td_text_add(s->answer, ", ...");
@@ -204,7 +206,7 @@ static void say_off_path(search *s) {
   td_text_print(s->answer, "not on the path, not reached: %s makes the target, and nothing in it comes from %s",
                 line_of(s, target_place(s)).text, s->subject);
   if (use)
-    td_text_print(s->answer, " (last used by %s at %s); use that result in the target", use->op->name,
+    td_text_print(s->answer, " (last used by %s at %s); use that result in the target", td_record_name_of(use).text,
                   line_of(s, use->place).text);
   else td_text_print(s->answer, ", which no op on this tape used; use it in the target");
 }

@@ -313,7 +313,6 @@ static td_tensor *read_block(const selection *s, td_tensor *x) {
 
 // The op counts axes of the block; the message is to name x's, and to show x.
 static void name_bad_index(const selection *s) {
-  const char *message = s->I->context->error.message, *reason = strstr(message, ": ");
   for (int k = 0; k < s->advanced && !(s->indices[k]->flags & TD_TENSOR_BATCHED); k++) {
     int64_t size = s->axis_of[k] < 0 ? 1 : s->x->shape[s->axis_of[k]];
     for (int64_t i = 0; i < s->indices[k]->size; i++) {
@@ -324,7 +323,9 @@ static void name_bad_index(const selection *s) {
       return;
     }
   }
-  fail(s, "%s", reason ? reason + 2 : message);
+  char text[sizeof s->I->context->error.message];
+  snprintf(text, sizeof text, "%s", s->I->context->error.message);
+  fail(s, "%s", text);
 }
 
 static td_tensor *read_indices(const selection *s, td_tensor *x) { // takes over x
@@ -426,10 +427,9 @@ static td_tensor *without_leading_ones(const selection *s, td_tensor *value) { /
 
 // The ops name their own forms of the value and of x.
 static void name_bad_value(const selection *s, const td_meta *value) {
-  const char *message = s->I->context->error.message, *reason = strstr(message, ": ");
   char text[sizeof s->I->context->error.message];
   td_meta x = td_tensor_meta(s->x);
-  snprintf(text, sizeof text, "%s", reason ? reason + 2 : message);
+  snprintf(text, sizeof text, "%s", s->I->context->error.message);
   td_error_set(s->I->context, TD_ERROR_SHAPE, "assignment: %s", text);
   td_error_operand(s->I->context, "x", 0, &x);
   td_error_operand(s->I->context, "value", 1, value);

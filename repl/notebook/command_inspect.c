@@ -137,12 +137,13 @@ static void held_print(td_interpreter *I, const held *h, td_text *text) {
   td_meta_print(text, h->meta.dtype, h->meta.rank, h->meta.shape);
   td_text_pad(text, start + 44, ' ');
   bool output = h->saved >= record->in_count, list = td_op_takes_list(record->op);
+  td_record_name name = td_record_name_of(record);
   td_place_describe(I->context, record->place, place, sizeof place);
   if (h->saved == CHECKPOINT)
-    td_text_print(text, "  argument of the checkpoint around %s at %s\n", record->op->name, place);
+    td_text_print(text, "  argument of the checkpoint around %s at %s\n", name.text, place);
   else
-    td_text_print(text, "  %s of %s at %s\n",
-                  output ? "result" : record->op->params[list ? 0 : h->saved].name, record->op->name, place);
+    td_text_print(text, "  %s of %s at %s\n", output ? "result" : record->op->params[list ? 0 : h->saved].name,
+                  name.text, place);
 }
 
 static td_value tape_mem(td_interpreter *I, const td_tape *tape) {
@@ -196,7 +197,7 @@ static td_value run_mem(td_interpreter *I, const char *arguments) {
 static void record_print(td_interpreter *I, const td_record *record, int64_t index, td_text *text) {
   char place[64];
   size_t start = text->length;
-  td_text_print(text, "%6lld  %s", (long long)index, record->op ? record->op->name : "leaf");
+  td_text_print(text, "%6lld  %s ", (long long)index, record->op ? td_record_name_of(record).text : "leaf");
   td_text_pad(text, start + 28, ' ');
   td_meta_print(text, record->out_meta[0].dtype, record->out_meta[0].rank, record->out_meta[0].shape);
   td_text_pad(text, start + 52, ' ');

@@ -107,10 +107,11 @@ static void tell_stop(const stop *s) { // to faces that show tapes
   td_place_describe(s->context, record->place, place, sizeof place);
   td_text onward = {0};
   add_onward(s, &onward);
+  td_record_name name = td_record_name_of(record);
   td_event event = {.kind = TD_EVENT_STEP,
                     .cell = I->cell,
-                    .text = record->op->name,
-                    .length = strlen(record->op->name),
+                    .text = name.text,
+                    .length = strlen(name.text),
                     .detail = place,
                     .done = s->index,
                     .total = td_tape_length(s->owner->tape),
@@ -130,7 +131,7 @@ static void show_stop(const stop *s) {
   td_text text = {0};
   td_place_describe(s->context, record->place, place, sizeof place);
   td_text_print(&text, "> record %lld of %lld: %s at %s\n", (long long)s->index,
-                (long long)td_tape_length(s->owner->tape), record->op->name, place);
+                (long long)td_tape_length(s->owner->tape), td_record_name_of(record).text, place);
   add_source(I, record->place, &text);
   add_cotangents(s, &text);
   td_output_text(I, &text);

@@ -118,7 +118,7 @@ static bool tape_health(td_interpreter *I, const td_tape *tape, health *h) { // 
     if (td_tape_dead(I->context, record, &units, &dead) != TD_OK) return td_raise_engine(I), false;
     if (!units) continue;
     size_t start = h->text.length;
-    td_text_print(&h->text, "%s", record->op->name);
+    td_text_print(&h->text, "%s", td_record_name_of(record).text);
     td_text_pad(&h->text, start + 20, ' ');
     td_place_describe(I->context, record->place, place, sizeof place);
     td_text_print(&h->text, " %lld of %lld units pass no gradient on (%.1f%%)  %s\n", (long long)dead, (long long)units,

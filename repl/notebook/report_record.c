@@ -138,9 +138,10 @@ static void add_value(const td_tensor *t, td_text *text) {
   td_text_add(text, "...");
 }
 
-static const char *name_of(const td_record *record) {
+static char *name_of(const td_record *record) {
   const td_variable *v = record->variable ? td_variable_find(record->variable) : NULL;
-  return record->op ? record->op->name : v && *v->name ? v->name : v ? "Variable" : "watched";
+  if (record->op) return td_memory_text(td_record_name_of(record).text);
+  return td_memory_text(v && *v->name ? v->name : v ? "Variable" : "watched");
 }
 
 static void release(td_payload *payload) {
@@ -165,7 +166,7 @@ static bool fill(td_interpreter *I, const td_tape *tape, const td_record *record
   char place[64];
   const td_tensor *value = value_of(tape, record, r->index);
   td_place_describe(I->context, record->place, place, sizeof place);
-  r->op = td_memory_text(name_of(record));
+  r->op = name_of(record);
   r->place = td_memory_text(place);
   add_source(I, record->place, &text);
   r->source = taken(&text);

@@ -59,6 +59,12 @@ static uint32_t name_of(making *m, const void *key, const char *text) {
   return slot->at;
 }
 
+static uint32_t op_name_of(making *m, const td_record *record) {
+  const void *key = td_record_is_derived(record) ? (const void *)record->of->params : record->op;
+  const name *slot = &m->names[hash((uintptr_t)key) % NAMES];
+  return slot->key == key ? slot->at : name_of(m, key, td_record_name_of(record).text);
+}
+
 // ---- where the code stands ----
 
 static void describe_source(making *m, td_place place) {
@@ -162,7 +168,7 @@ static void fill_record(making *m, int64_t index) {
   td_report_tape *r = m->report;
   td_tape_row *row = &r->rows[index];
   fill_common(m, record, row);
-  row->op = name_of(m, record->op, record->op->name);
+  row->op = op_name_of(m, record);
   row->bytes = td_record_bytes(record);
   row->seconds = record->seconds;
   row->gradient = record->cotangent_norm;
