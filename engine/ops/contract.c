@@ -9,14 +9,13 @@
 #include "engine/ops/contract.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "engine/device/cpu/clones.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/map.h"
 #include "engine/ops/product.h"
+#include "engine/ops/reduce.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -98,129 +97,30 @@ static void term_open(const run *r, int operand, term *t) {
 
 // ---- sums of one term ----
 
-typedef struct summing {
-  const term *from, *to; // to: the labels of from that stay, in its order, dense
-  uint8_t dtype; // of from, for the sums
-  int64_t counts[TD_RANK_MAX], strides[TD_RANK_MAX]; // of the labels that go
-  int gone, kept;
-  int64_t kept_counts[TD_RANK_MAX], kept_strides[TD_RANK_MAX];
-  char *out;
-} summing;
-
-// Sums of up to WIDTH neighbours on the axis that stays, side by side; of FEW where lines go on in smaller steps than
-// from one to the next. Each is added up in the order of its line, or in LANES where its elements lie side by side.
-enum { WIDTH = 1024, FEW = 8, LANES = 32 };
-
-typedef union totals {
-  double f[WIDTH];
-  uint64_t u[WIDTH];
-} totals;
-
-#define SUM_LINES(type, name, member, accumulator, PLUS)                                                       \
-  static accumulator name##_dense(const type *x, int64_t n, accumulator sum) {                                 \
-    accumulator lanes[LANES] = {0};                                                                            \
-    int64_t i = 0;                                                                                             \
-    for (; i + LANES <= n; i += LANES)                                                                         \
-      for (int lane = 0; lane < LANES; lane++) lanes[lane] = lanes[lane] PLUS(accumulator) x[i + lane];        \
-    for (; i < n; i++) lanes[i % LANES] = lanes[i % LANES] PLUS(accumulator) x[i];                             \
-    for (int half = LANES / 2; half; half /= 2)                                                                \
-      for (int lane = 0; lane < half; lane++) lanes[lane] = lanes[lane] PLUS lanes[lane + half];               \
-    return sum PLUS lanes[0];                                                                                  \
-  }                                                                                                            \
-  TD_CLONES static void name(const char *data, int64_t n, int64_t stride, int64_t width, int64_t step, totals *t) { \
-    const type *x = (const type *)data;                                                                        \
-    accumulator *sums = t->member;                                                                             \
-    if (stride == 1)                                                                                           \
-      for (int64_t j = 0; j < width; j++) sums[j] = name##_dense(x + j * step, n, sums[j]);                    \
-    else if (step == 1)                                                                                        \
-      for (int64_t i = 0; i < n; i++, x += stride)                                                             \
-        for (int64_t j = 0; j < width; j++) sums[j] = sums[j] PLUS(accumulator) x[j];                          \
-    else                                                                                                       \
-      for (int64_t i = 0; i < n; i++, x += stride)                                                             \
-        for (int64_t j = 0; j < width; j++) sums[j] = sums[j] PLUS(accumulator) x[j * step];                   \
-  }
-SUM_LINES(float, lines_float, f, double, +)
-SUM_LINES(double, lines_double, f, double, +)
-SUM_LINES(int32_t, lines_int32, u, uint64_t, +)
-SUM_LINES(int64_t, lines_int64, u, uint64_t, +)
-SUM_LINES(uint8_t, lines_uint8, u, uint64_t, +)
-SUM_LINES(uint8_t, lines_bool, u, uint64_t, |)
-
-// from is bool only where the result is: else its elements count as 0 and 1.
-static void sum_lines(uint8_t dtype, const char *data, int64_t n, int64_t stride, int64_t width, int64_t step,
-                      totals *t) {
-  switch (dtype) {
-  case TD_FLOAT32: lines_float(data, n, stride, width, step, t); break;
-  case TD_FLOAT64: lines_double(data, n, stride, width, step, t); break;
-  case TD_INT32: lines_int32(data, n, stride, width, step, t); break;
-  case TD_INT64: lines_int64(data, n, stride, width, step, t); break;
-  case TD_UINT8: lines_uint8(data, n, stride, width, step, t); break;
-  default: lines_bool(data, n, stride, width, step, t); break;
-  }
-}
-
-static void sum_block(const summing *s, const char *data, int64_t width, int64_t step, char *out) {
-  int bytes = td_dtype_bytes(s->from->dtype), inner = s->gone - 1;
-  int64_t at[TD_RANK_MAX] = {0};
-  totals t = {.u = {0}};
-  for (int axis = 0; axis >= 0;) { // lines along the last axis that goes; the others count like an odometer
-    sum_lines(s->dtype, data, s->counts[inner], s->strides[inner], width, step, &t);
-    for (axis = inner - 1; axis >= 0; axis--) {
-      data += s->strides[axis] * bytes;
-      if (++at[axis] < s->counts[axis]) break;
-      data -= s->strides[axis] * s->counts[axis] * bytes;
-      at[axis] = 0;
-    }
-  }
-  td_cast_run(out, s->to->dtype, &t, td_dtype_is_float(s->from->dtype) ? TD_FLOAT64 : TD_INT64, 8, width, false);
-}
-
-static void sum_range(void *argument, int64_t first, int64_t last) { // blocks of neighbours on the last axis that stays
-  const summing *s = argument;
-  int bytes = td_dtype_bytes(s->from->dtype);
-  int64_t length = s->kept ? s->kept_counts[s->kept - 1] : 1, step = s->kept ? s->kept_strides[s->kept - 1] : 0;
-  int64_t most = llabs(step) < llabs(s->strides[s->gone - 1]) ? WIDTH : FEW;
-  for (int64_t index = first, width; index < last; index += width) {
-    int64_t rest = index;
-    const char *data = s->from->data;
-    width = length - index % length;
-    if (width > last - index) width = last - index;
-    if (width > most) width = most;
-    for (int i = s->kept; i-- > 0; rest /= s->kept_counts[i])
-      data += rest % s->kept_counts[i] * s->kept_strides[i] * bytes;
-    sum_block(s, data, width, step, s->out + index * td_dtype_bytes(s->to->dtype));
-  }
-}
-
 static void sum_alone(run *r, int index) { // the labels that nobody else wants
   term from = r->terms[index], *to = &r->terms[index];
-  summing s = {.from = &from, .to = to, .dtype = from.dtype};
-  if (from.dtype == TD_BOOL && r->dtype != TD_BOOL) s.dtype = TD_UINT8;
-  int64_t gone = 1;
+  bool truths = from.dtype == TD_BOOL && r->dtype == TD_BOOL, gone[TD_RANK_MAX];
+  const td_reducer *reducer = truths ? td_reducer_of_any(from.dtype) : td_reducer_of_sum(from.dtype);
+  td_view in = {.data = (char *)from.data, .size = size_of(r, &from), .dtype = from.dtype, .rank = (uint8_t)from.rank};
   to->rank = 0;
   for (int i = 0; i < from.rank; i++) {
-    int64_t size = r->c->size[from.labels[i]], stride = from.strides[i];
-    if (is_wanted(r, from.labels[i], index, index)) {
-      s.kept_counts[s.kept] = size;
-      s.kept_strides[s.kept++] = stride;
-      to->labels[to->rank++] = from.labels[i];
-    } else {
-      s.counts[s.gone] = size;
-      s.strides[s.gone++] = stride;
-      gone *= size;
-    }
+    in.shape[i] = r->c->size[from.labels[i]];
+    in.strides[i] = from.strides[i];
+    gone[i] = !is_wanted(r, from.labels[i], index, index);
+    if (!gone[i]) to->labels[to->rank++] = from.labels[i];
   }
-  if (!s.gone) {
+  if (to->rank == from.rank) {
     *to = from;
     return;
   }
   make_dense(r, to);
-  int64_t size = size_of(r, to);
-  s.out = take(r, size * td_dtype_bytes(to->dtype));
-  to->data = s.out;
-  if (!r->workspace) return;
-  if (gone) td_ranges_run(r->call->context->pool, size, gone, sum_range, &s);
-  else memset(s.out, 0, (size_t)(size * td_dtype_bytes(to->dtype)));
+  if (!truths && !td_dtype_is_float(from.dtype)) to->dtype = TD_INT64;
+  td_view out = {.size = size_of(r, to), .dtype = to->dtype};
+  out.data = take(r, out.size * td_dtype_bytes(to->dtype));
+  to->data = out.data;
+  void *work = take(r, td_reduce_view_workspace(&in, gone, reducer));
+  if (r->workspace)
+    td_reduce_view(r->call->context->pool, &in, gone, reducer, from.dtype, 0, &out, 1, work);
 }
 
 // ---- a product of two terms ----

@@ -96,7 +96,8 @@ static void finish_powers(const void *states, int64_t count, const td_finish *to
     }                                                                                                 \
   }                                                                                                   \
   static const td_reducer name##_powers_reducer = {                                                   \
-      sizeof(powers), false, powers_start, name##_powers_lines, name##_powers_columns, powers_combine, finish_powers};
+      sizeof(powers), false, powers_start, name##_powers_lines, name##_powers_columns, powers_combine, finish_powers, \
+      NULL};
 POWERS(float, single)
 POWERS(double, twofold)
 static const td_reducer *const powers_reducers[2] = {&single_powers_reducer, &twofold_powers_reducer};

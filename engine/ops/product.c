@@ -3,10 +3,13 @@
 //  2. What td_gemm can't read so is copied, those of broadcast batch axes once.
 //  3. Batches of a that lie behind each other, times one b, are one tall matrix.
 //  4. Many or small products run side by side, each on one thread; few large ones one after the other, each on all.
+//  5. Products of one row by one column are too small to ask td_gemm for each: they are dots of runs.
 #include "engine/ops/product.h"
 
 #include <string.h>
 
+#include "engine/device/cpu/clones.h"
+#include "engine/ops/flat.h"
 #include "engine/ops/map.h"
 
 enum {
@@ -179,6 +182,64 @@ static void product_at(const plan *w, td_pool *pool, int64_t index, char *worksp
   td_gemm(pool, p->dtype, &job, workspace);
 }
 
+// ---- dots ----
+
+static bool has_dots(const plan *w) {
+  return w->count > 1 && w->m == 1 && w->product->n == 1 && td_dtype_is_float(w->product->dtype);
+}
+
+// count dots of k elements. Sums of few products are of the dtype, those of sums are double.
+#define DOTS(T, name)                                                                                           \
+  TD_CLONES static void name##_dots(const T *a, int64_t a_next, int64_t a_step, const T *b, int64_t b_next,     \
+                                    int64_t b_step, T *out, int64_t count, int64_t k) {                         \
+    enum { LANES = 16, FOUR = 4 * LANES };                                                                      \
+    bool dense = a_step == 1 && b_step == 1;                                                                    \
+    for (int64_t at = 0; at < count; at++, a += a_next, b += b_next) {                                          \
+      double totals[LANES] = {0}, sum = 0;                                                                      \
+      int64_t i = 0;                                                                                            \
+      for (; dense && i + FOUR <= k; i += FOUR) {                                                               \
+        T sums[LANES] = {0};                                                                                    \
+        for (int j = 0; j < FOUR; j += LANES)                                                                   \
+          for (int l = 0; l < LANES; l++) sums[l] += a[i + j + l] * b[i + j + l];                               \
+        for (int l = 0; l < LANES; l++) totals[l] += (double)sums[l];                                           \
+      }                                                                                                         \
+      for (; dense && i + LANES <= k; i += LANES)                                                               \
+        for (int l = 0; l < LANES; l++) totals[l] += (double)(a[i + l] * b[i + l]);                             \
+      for (; i < k; i++) sum += (double)a[i * a_step] * (double)b[i * b_step];                                  \
+      for (int half = LANES / 2; half; half /= 2)                                                               \
+        for (int l = 0; l < half; l++) totals[l] += totals[l + half];                                           \
+      out[at] = (T)(sum + totals[0]);                                                                           \
+    }                                                                                                           \
+  }
+DOTS(float, single)
+DOTS(double, twofold)
+
+static void run_dots(void *argument, int64_t first, int64_t last) {
+  const plan *w = argument;
+  int inner = w->rank - 1;
+  int64_t bytes = td_dtype_bytes(w->product->dtype), k = w->product->k;
+  int64_t a_step = w->a.transposed ? w->a.leading : 1, b_step = w->b.transposed ? 1 : w->b.leading;
+  for (int64_t index = first, count; index < last; index += count) {
+    int64_t at_a = 0, at_b = 0, rest = index;
+    for (int i = inner; i >= 0; rest /= w->shape[i--]) {
+      at_a += rest % w->shape[i] * w->a.strides[i];
+      at_b += rest % w->shape[i] * w->b.strides[i];
+    }
+    count = w->shape[inner] - index % w->shape[inner];
+    if (count > last - index) count = last - index;
+    const char *a = w->a.data + at_a * bytes, *b = w->b.data + at_b * bytes;
+    char *out = w->product->out + index * bytes;
+    if (w->product->dtype == TD_FLOAT32)
+      single_dots((const float *)a, w->a.strides[inner], a_step, (const float *)b, w->b.strides[inner], b_step,
+                  (float *)out, count, k);
+    else
+      twofold_dots((const double *)a, w->a.strides[inner], a_step, (const double *)b, w->b.strides[inner], b_step,
+                   (double *)out, count, k);
+  }
+}
+
+// ---- the whole ----
+
 static void run_chunk(void *argument, int64_t chunk) {
   const plan *w = argument;
   int64_t first = chunk * w->per_chunk, last = first + w->per_chunk;
@@ -198,7 +259,8 @@ void td_product_run(td_pool *pool, const td_product *product, void *workspace) {
   operand_copy(&w, &w.a, workspace);
   operand_copy(&w, &w.b, (char *)workspace + w.a.bytes);
   w.workspace = (char *)workspace + w.a.bytes + w.b.bytes;
-  if (w.per_chunk) td_pool_run(pool, w.chunks, run_chunk, &w);
+  if (has_dots(&w)) td_ranges_run(pool, w.count, w.product->k + 8, run_dots, &w);
+  else if (w.per_chunk) td_pool_run(pool, w.chunks, run_chunk, &w);
   else
     for (int64_t i = 0; i < w.count; i++) product_at(&w, pool, i, w.workspace);
 }

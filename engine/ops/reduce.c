@@ -1,4 +1,4 @@
-// Sums, products, extremes and truths over axes. Floats are added in double precision.
+// Sums, products, extremes and truths over axes. Floats are added in double precision, float32 in fours.
 #include <math.h>
 #include <string.h>
 
@@ -52,11 +52,82 @@ TD_STORE(finish_double, double)
       [TD_FLOAT32] = &floats##_float32_reducer, [TD_FLOAT64] = &floats##_float64_reducer};
 
 INTEGERS(sum, 0, PLUS, finish_int64)
-FLOATS(sum, 0, PLUS, PLUS, finish_total)
+FLOATS(wide_sum, 0, PLUS, PLUS, finish_total)
+FLOATS(wide_mean, 0, PLUS, PLUS, finish_mean)
+
+// ---- sums of floats ----
+
+// Four floats are added as floats, such fours as doubles: that costs half of what it takes to widen each, and what the
+// roundings add averages out. A four may overflow where the sum doesn't: then the unit is folded without fours.
+enum { NARROW_LANES = 64 };
+
+TD_CLONES static void quick_lines(void *states, const td_piece *piece) {
+  double *a = states;
+  const float *x = piece->x;
+  for (int64_t r = 0, n = piece->n; r < piece->rows; r++, x += piece->pitch) {
+    double all = a[r];
+    int64_t i = 0;
+    if (n >= 2 * TD_LANES) {
+      double lanes[TD_LANES] = {0};
+      for (; i + 4 * TD_LANES <= n; i += 4 * TD_LANES) {
+        float fours[TD_LANES];
+        TD_FETCH(x + i, 4 * TD_LANES);
+        for (int l = 0; l < TD_LANES; l++)
+          fours[l] = (x[i + l] + x[i + l + TD_LANES]) + (x[i + l + 2 * TD_LANES] + x[i + l + 3 * TD_LANES]);
+        for (int l = 0; l < TD_LANES; l++) lanes[l] += (double)fours[l];
+      }
+      for (; i + TD_LANES <= n; i += TD_LANES)
+        for (int l = 0; l < TD_LANES; l++) lanes[l] += (double)x[i + l];
+      for (int half = TD_LANES / 2; half; half /= 2)
+        for (int l = 0; l < half; l++) lanes[l] += lanes[l + half];
+      all += lanes[0];
+    }
+    for (; i < n; i++) all += (double)x[i];
+    a[r] = all;
+  }
+}
+
+// Few columns without gaps: several rows are one of as many lanes.
+TD_CLONES static int64_t quick_narrow(double *a, const float *x, int64_t rows, int64_t columns) {
+  double lanes[NARROW_LANES] = {0};
+  int64_t together = NARROW_LANES / columns, width = together * columns, row = 0;
+  for (; row + 4 * together <= rows; row += 4 * together, x += 4 * width) {
+    TD_FETCH(x, 4 * NARROW_LANES);
+    for (int64_t l = 0; l < width; l++)
+      lanes[l] += (double)((x[l] + x[l + width]) + (x[l + 2 * width] + x[l + 3 * width]));
+  }
+  for (int64_t l = 0; l < width; l++) a[l % columns] += lanes[l];
+  return row;
+}
+
+TD_CLONES static void quick_columns(void *states, const td_piece *piece) {
+  double *restrict a = states;
+  const float *restrict x = piece->x;
+  int64_t rows = piece->rows, columns = piece->n, pitch = piece->pitch, row = 0;
+  if (columns <= TD_NARROW && pitch == columns) {
+    row = quick_narrow(a, x, rows, columns);
+    x += row * pitch;
+  }
+  for (; row + 4 <= rows; row += 4, x += 4 * pitch)
+    for (int64_t c = 0; c < columns; c++)
+      a[c] += (double)((x[c] + x[c + pitch]) + (x[c + 2 * pitch] + x[c + 3 * pitch]));
+  for (; row < rows; row++, x += pitch)
+    for (int64_t c = 0; c < columns; c++) a[c] += (double)x[c];
+}
+
+#define QUICK(name, FINISH)                                                                                     \
+  static const td_reducer name##_float32_reducer = {                                                            \
+      sizeof(double), false, wide_##name##_float32_start, quick_lines, quick_columns, wide_##name##_float32_combine, \
+      FINISH, &wide_##name##_float32_reducer};
+QUICK(sum, finish_total)
+QUICK(mean, finish_mean)
+#define sum_float64_reducer wide_sum_float64_reducer
 TABLE(sum, sum, sum)
+
+// ---- products, and what passes over NaN ----
+
 FLOATS(nansum, 0, PLUS_NUMBER, PLUS, finish_total)
 TABLE(nansum, sum, nansum)
-FLOATS(mean, 0, PLUS, PLUS, finish_mean)
 
 INTEGERS(prod, 1, TIMES, finish_int64)
 FLOATS(prod, 1, TIMES, TIMES, finish_total)
@@ -88,6 +159,9 @@ TRUTHS(uint8_t, any, 0, OR, OR, finish_uint8)
 TRUTHS(uint8_t, all, 1, AND, AND, finish_uint8)
 TRUTHS(int64_t, count_nonzero, 0, COUNT, PLUS, finish_int64)
 
+const td_reducer *td_reducer_of_sum(uint8_t dtype) { return sum_reducers[dtype]; }
+const td_reducer *td_reducer_of_any(uint8_t dtype) { return any_reducers[dtype]; }
+
 // ---- kernels ----
 
 #define KERNEL(name)                                                                                    \
@@ -111,7 +185,7 @@ KERNEL(all)
 KERNEL(count_nonzero)
 
 static const td_reducer *mean_reducer(const td_call *call) { // integers are exact in double up to 2^53
-  return call->in[0].dtype == TD_FLOAT32 ? &mean_float32_reducer : &mean_float64_reducer;
+  return call->in[0].dtype == TD_FLOAT32 ? &mean_float32_reducer : &wide_mean_float64_reducer;
 }
 
 static int mean_kernel(const td_call *call) {
@@ -277,7 +351,7 @@ static const td_sample total_samples[] = {
 REDUCE_ROW(sum, TD_ALIAS("reduce_sum"), td_reduction_infer_total, .flags = TD_LINEAR, .vjp = sum_vjp,
            .doc = "Sum of the elements over axis (all axes when None); keepdims keeps them with size 1.\n"
                   "Sums of integers and bools are int64. The sum of nothing is 0. Floats are added in double "
-                  "precision.\n"
+                  "precision, float32 four at a time.\n"
                   "Gradient: the cotangent, for every element.",
            .example = "sum(tensor([[1., 2.], [3., 4.]]), axis=0).tolist()  # [4.0, 6.0]", .samples = total_samples)
 

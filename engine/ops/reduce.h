@@ -27,12 +27,20 @@ typedef struct td_reducer {
   void (*columns)(void *states, const td_piece *piece); // each column does
   void (*combine)(void *states, const void *more, int64_t count, double parameter); // more: of later elements
   void (*finish)(const void *states, int64_t count, const td_finish *to);
+  // states are doubles: what folds again where one came out infinite or NaN; NULL: that is the result
+  const struct td_reducer *careful;
 } td_reducer;
 
 // Reduces input 0 over axes to output 0, and to a second one of that shape; reads it as dtype. The result's bits depend
 // on the shape alone.
 int td_reduce(const td_call *call, const td_arg *axes, const td_reducer *reducer, uint8_t dtype, double parameter);
 int64_t td_reduce_workspace(const td_call *call, const td_arg *axes, const td_reducer *reducer); // bytes that it needs
+// The same over the axes of in that reduced names, to one output or two of out, which lie without gaps.
+void td_reduce_view(td_pool *pool, const td_view *in, const bool *reduced, const td_reducer *reducer, uint8_t dtype,
+                    double parameter, const td_view *out, int outputs, void *workspace);
+int64_t td_reduce_view_workspace(const td_view *in, const bool *reduced, const td_reducer *reducer);
+const td_reducer *td_reducer_of_sum(uint8_t dtype); // integers and bools give int64
+const td_reducer *td_reducer_of_any(uint8_t dtype); // gives bool
 
 void td_finish_number(const td_finish *to, int output, int64_t at, double value); // writes a floating result
 

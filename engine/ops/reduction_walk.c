@@ -6,9 +6,11 @@
 //  3. Work is cut into units: outer x blocks of the reduced elements x blocks of the width. Sizes depend on the shape
 //     alone. States of several blocks meet in the workspace and are combined in order.
 //  4. Pieces of another dtype, or with gaps, go through a buffer on the stack.
+//  5. A unit whose states are not finite is folded once more where the reducer names a careful one.
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/device/cpu/clones.h"
 #include "engine/ops/map.h"
 #include "engine/ops/reduce.h"
 
@@ -18,6 +20,7 @@ enum {
   WIDTH = 1024, // results of a unit, at most
   STATE_BYTES = 1 << 14, // of their states
   BUFFER = 2048, // elements
+  TOGETHER = 4096, // elements that lines of neighbouring results have together, at least, where they end early
 };
 
 typedef struct dimension {
@@ -100,10 +103,15 @@ static int64_t parts(int64_t whole, int64_t part) { return (whole + part - 1) / 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
+// Lines that end before their result is done go on far away: their neighbours are taken along.
+static int64_t lines_together(const plan *p) {
+  return p->reduced_rank > 1 ? most(TOGETHER / most(p->reduced[p->reduced_rank - 1].size, 1), 1) : 1;
+}
+
 static void cut(plan *p) {
   int64_t n = most(p->n, 1);
   p->width_block = least(least(p->width, WIDTH), STATE_BYTES / p->reducer->bytes);
-  if (!p->columns) p->width_block = least(p->width_block, most(BLOCK / n, 1));
+  if (!p->columns) p->width_block = least(p->width_block, most(BLOCK / n, lines_together(p)));
   p->width_blocks = parts(p->width, p->width_block);
   int64_t units = p->outer * p->width_blocks;
   p->n_blocks = units >= UNITS ? 1 : most(least(n * p->width_block / BLOCK, UNITS / units), 1);
@@ -113,16 +121,13 @@ static void cut(plan *p) {
   p->outer_blocks = parts(p->outer, p->outer_block);
 }
 
-static void make_plan(plan *p, const td_call *call, const td_arg *axes, const td_reducer *reducer) {
-  const td_view *in = &call->in[0];
-  bool reduced[TD_RANK_MAX];
+static void make_plan(plan *p, const td_view *in, const bool *reduced, const td_reducer *reducer) {
   p->reducer = reducer;
   p->data = in->data;
   p->origin = 0;
   p->from = in->dtype;
   p->bytes = td_dtype_bytes(in->dtype);
   p->kept_rank = p->reduced_rank = 0;
-  td_reduction_axes(axes, in->rank, reduced);
   gather_dimensions(p, in, reduced);
   const dimension *width = &p->kept[p->kept_rank - 1];
   p->columns = width->size > 1 && (!p->reduced_rank || distance(width) < distance(&p->reduced[p->reduced_rank - 1]));
@@ -226,6 +231,21 @@ static void fold(const plan *p, char *states, const char *data, int64_t width, i
 
 // ---- units ----
 
+TD_CLONES static bool all_finite(const double *states, int64_t count) {
+  int others = 0;
+  for (int64_t i = 0; i < count; i++) others |= !(states[i] - states[i] == 0);
+  return !others;
+}
+
+static void fold_unit(const plan *p, char *states, const char *data, int64_t width, int64_t first, int64_t last) {
+  p->reducer->start(states, width);
+  fold(p, states, data, width, first, last);
+  if (!p->reducer->careful || all_finite((const double *)states, width)) return;
+  plan again = *p;
+  again.reducer = p->reducer->careful;
+  fold_unit(&again, states, data, width, first, last);
+}
+
 static void finish(const plan *p, const char *states, int64_t out, int64_t width) {
   td_finish to = p->finish;
   for (int k = 0; k < p->outputs; k++) to.out[k] += (p->origin + out) * p->out_bytes[k];
@@ -257,8 +277,7 @@ static void run_unit(void *argument, int64_t unit) {
     char *states = own;
     if (p->n_blocks > 1)
       states = p->states + ((outer * p->n_blocks + block) * p->width + column) * p->reducer->bytes;
-    p->reducer->start(states, width);
-    fold(p, states, p->data + (in + column * w->in) * p->bytes, width, begin, end);
+    fold_unit(p, states, p->data + (in + column * w->in) * p->bytes, width, begin, end);
     if (p->n_blocks == 1) finish(p, states, out + column * w->out, width);
   }
 }
@@ -273,30 +292,43 @@ static void combine_unit(void *argument, int64_t unit) { // one block of the wid
   finish(p, states, out + column * p->kept[p->kept_rank - 1].out, width);
 }
 
-int td_reduce(const td_call *call, const td_arg *axes, const td_reducer *reducer, uint8_t dtype, double parameter) {
+void td_reduce_view(td_pool *pool, const td_view *in, const bool *reduced, const td_reducer *reducer, uint8_t dtype,
+                    double parameter, const td_view *out, int outputs, void *workspace) {
   plan p;
-  const td_view *out = &call->out[0];
-  if (!out->size) return TD_OK;
-  make_plan(&p, call, axes, reducer);
+  if (!out[0].size) return;
+  make_plan(&p, in, reduced, reducer);
   p.dtype = dtype;
   p.parameter = parameter;
-  p.states = call->workspace;
-  p.finish = (td_finish){{NULL}, p.kept[p.kept_rank - 1].out, out->dtype, p.n, parameter};
-  p.outputs = call->out_count < 2 ? 1 : 2;
-  for (int k = 0; k < p.outputs; k++) {
-    p.finish.out[k] = call->out[k].data;
-    p.out_bytes[k] = td_dtype_bytes(call->out[k].dtype);
+  p.states = workspace;
+  p.finish = (td_finish){{NULL}, p.kept[p.kept_rank - 1].out, out[0].dtype, p.n, parameter};
+  p.outputs = outputs;
+  for (int k = 0; k < outputs; k++) {
+    p.finish.out[k] = out[k].data;
+    p.out_bytes[k] = td_dtype_bytes(out[k].dtype);
   }
-  td_pool_run(call->context->pool, p.outer_blocks * p.n_blocks * p.width_blocks, run_unit, &p);
-  if (p.n_blocks > 1) td_pool_run(call->context->pool, p.outer * p.width_blocks, combine_unit, &p);
+  td_pool_run(pool, p.outer_blocks * p.n_blocks * p.width_blocks, run_unit, &p);
+  if (p.n_blocks > 1) td_pool_run(pool, p.outer * p.width_blocks, combine_unit, &p);
+}
+
+int64_t td_reduce_view_workspace(const td_view *in, const bool *reduced, const td_reducer *reducer) {
+  plan p;
+  if (in->size <= BLOCK) return 0;
+  make_plan(&p, in, reduced, reducer);
+  return p.n_blocks > 1 ? p.outer * p.n_blocks * p.width * reducer->bytes : 0;
+}
+
+int td_reduce(const td_call *call, const td_arg *axes, const td_reducer *reducer, uint8_t dtype, double parameter) {
+  bool reduced[TD_RANK_MAX];
+  td_reduction_axes(axes, call->in[0].rank, reduced);
+  td_reduce_view(call->context->pool, &call->in[0], reduced, reducer, dtype, parameter, call->out,
+                 call->out_count < 2 ? 1 : 2, call->workspace);
   return TD_OK;
 }
 
 int64_t td_reduce_workspace(const td_call *call, const td_arg *axes, const td_reducer *reducer) {
-  plan p;
-  if (call->in[0].size <= BLOCK || !call->out[0].size) return 0;
-  make_plan(&p, call, axes, reducer);
-  return p.n_blocks > 1 ? p.outer * p.n_blocks * p.width * reducer->bytes : 0;
+  bool reduced[TD_RANK_MAX];
+  td_reduction_axes(axes, call->in[0].rank, reduced);
+  return call->out[0].size ? td_reduce_view_workspace(&call->in[0], reduced, reducer) : 0;
 }
 
 void td_finish_number(const td_finish *to, int output, int64_t at, double value) {

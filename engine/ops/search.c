@@ -82,7 +82,8 @@ static td_arg axes_of(const td_arg *axis) { // one axis, or None
     for (int64_t i = 0; i < count; i++) ((int64_t *)to->out[0])[i * to->stride] = a[i].at;                            \
   }                                                                                                                   \
   static const td_reducer name##_reducer = {                                                                          \
-      sizeof(name##_state), true, name##_start, name##_lines, name##_columns, name##_combine, name##_finish};
+      sizeof(name##_state), true, name##_start, name##_lines, name##_columns, name##_combine, name##_finish, \
+      NULL};
 #define FINDERS(name, OVER)                                                                              \
   FINDER(uint8_t, name##_uint8, OVER)                                                                    \
   FINDER(int32_t, name##_int32, OVER)                                                                    \

@@ -155,8 +155,10 @@ static void finish_std_mean(const void *states, int64_t count, const td_finish *
 // name_kernel and name_workspace, of reducers for both types.
 #define MOMENTS_KERNEL(name, of, FINISH, PARAMETER)                                                              \
   static const td_reducer name##_reducers[2] = {                                                                 \
-      {sizeof(moments), false, moments_start, single_##of##_lines, single_##of##_columns, moments_combine, FINISH}, \
-      {sizeof(moments), false, moments_start, twofold_##of##_lines, twofold_##of##_columns, moments_combine, FINISH}}; \
+      {sizeof(moments), false, moments_start, single_##of##_lines, single_##of##_columns, moments_combine, FINISH, \
+       NULL}, \
+      {sizeof(moments), false, moments_start, twofold_##of##_lines, twofold_##of##_columns, moments_combine, FINISH, \
+       NULL}}; \
   static int name##_kernel(const td_call *call) {                                                                \
     uint8_t dtype = call->out[0].dtype;                                                                          \
     warn_of_few(call, PARAMETER);                                                                                \
@@ -359,9 +361,9 @@ EXPONENTIALS(double, twofold)
 
 static const td_reducer logsumexp_reducers[2] = {
     {sizeof(exponentials), false, exponentials_start, single_logsumexp_lines, single_logsumexp_columns,
-     exponentials_combine, finish_logsumexp},
+     exponentials_combine, finish_logsumexp, NULL},
     {sizeof(exponentials), false, exponentials_start, twofold_logsumexp_lines, twofold_logsumexp_columns,
-     exponentials_combine, finish_logsumexp},
+     exponentials_combine, finish_logsumexp, NULL},
 };
 
 static int logsumexp_kernel(const td_call *call) {

@@ -185,6 +185,32 @@ START_TEST(long_means_keep_their_digits) {
 }
 END_TEST
 
+// Neighbours on either axis that add up to more than a float holds, where all of a line are 0.
+START_TEST(parts_of_sums_may_overflow) {
+  const int64_t shapes[][2] = {{256, 256}, {8192, 8}};
+  for (int k = 0; k < 2; k++) {
+    td_tensor *x = td_tensor_new(context, TD_FLOAT32, 2, shapes[k]);
+    for (int64_t i = 0; i < x->size; i++) {
+      int64_t row = i / shapes[k][1], column = i % shapes[k][1];
+      ((float *)x->data)[i] = row / 64 % 2 == column / (k ? 4 : 64) % 2 ? 3e38F : -3e38F;
+    }
+    for (int mask = 1; mask < 4; mask++) {
+      td_arg axes = {.given = 1};
+      for (int d = 0; d < 2; d++)
+        if (mask >> d & 1) axes.ints[axes.count++] = d;
+      td_tensor *total = reduce(wide, "sum", x, &axes), *mean = reduce(wide, "mean", x, &axes);
+      for (int64_t i = 0; i < total->size; i++) {
+        ck_assert_double_eq(td_tensor_get_float(total, i), 0);
+        ck_assert_double_eq(td_tensor_get_float(mean, i), 0);
+      }
+      td_tensor_unref(total);
+      td_tensor_unref(mean);
+    }
+    td_tensor_unref(x);
+  }
+}
+END_TEST
+
 // Every shape of walk (rows, columns, blocks, copies) against plain sums.
 START_TEST(walks_agree_with_plain_sums) {
   const int64_t shape[] = {3, 70, 1100};
@@ -321,7 +347,7 @@ START_TEST(long_lines_are_sorted) {
 END_TEST
 
 int main(void) {
-  const TTest *tests[] = {empty_mean_warns, long_means_keep_their_digits, walks_agree_with_plain_sums,
-                          any_strides_give_the_same, long_lines_are_sorted};
-  return cases_run("reduce", cases, sizeof cases / sizeof *cases, tests, 5);
+  const TTest *tests[] = {empty_mean_warns,           long_means_keep_their_digits, parts_of_sums_may_overflow,
+                          walks_agree_with_plain_sums, any_strides_give_the_same,    long_lines_are_sorted};
+  return cases_run("reduce", cases, sizeof cases / sizeof *cases, tests, 6);
 }
