@@ -24,6 +24,7 @@
   X(LOG, "cell; level: one of td_log_level; text; name: the logger's, empty: the root's")                              \
   X(ERROR, "cell; text: the whole diagnostic; detail: its first line; name, line, column: where; name NULL: unknown")  \
   X(INPUT, "cell; text: prompt; the evaluator waits for td_session_reply")                                             \
+  X(TERMINAL, "cell; a command wants the face's terminal and waits for td_session_reply; final: it is given back")     \
   X(PAUSED, "cell: the paused one; text: where it is, as \"epoch 2/5 step 412\"; done, total (-1 unknown): steps of "  \
       "that loop; name: its label")                                                                                    \
   X(RESUMED, "cell; text, done, total, name: as PAUSED's; status: a td_resumption; seconds: how long it was paused")   \

@@ -54,6 +54,9 @@ struct td_interpreter {
   void (*on_call)(td_interpreter *, const td_prototype *callee);
   // a line from whoever sits there, owned by the caller; NULL: end of input, or exception. NULL itself: nobody
   char *(*read_line)(td_interpreter *, const char *prompt);
+  // The face's terminal for somebody else: true, it is left to the caller; then false, it is the face's again. Returns
+  // whether it is left; NULL itself: there is none.
+  bool (*lend_terminal)(td_interpreter *, bool lend);
   td_at_boundary *boundary; // what happens at step boundaries (boundary.h); NULL: nothing
   td_command *command;      // runs COMMAND lines; set by the notebook; NULL: they are errors
   // the standard library's decks, ends with name NULL; set by who made the interpreter; NULL: none

@@ -83,6 +83,7 @@ int td_line_prompt(const td_line_options *options) {
   if (!(code & (TD_LINE_EXIT | TD_LINE_UNREADABLE)) && !render.broken) {
     fprintf(stderr, "tapedeck %s. ? is help, %sCtrl-D leaves.\n", PACKAGE_VERSION, td_editor_keys);
     td_editor_start(session);
+    td_session_lend_terminal(session);
     code = loop(session, &render, cells + 1);
     td_render_fresh_line(&render);
     if (isatty(STDERR_FILENO)) fputc('\n', stderr);

@@ -107,6 +107,13 @@ static void answer(td_session *session, const td_render *render, const char *pro
   td_memory_free(line);
 }
 
+static void lend_terminal(td_session *session, td_render *render, bool back) {
+  td_terminal_modes(back ? TD_MODES_QUIET : TD_MODES_KEPT);
+  if (back) return;
+  td_render_fresh_line(render);
+  td_session_reply(session, "");
+}
+
 // After Ctrl-C at the prompt, what waits to be shown isn't waited for.
 static void drop_output(td_session *session, td_render *render) {
   interrupts = 0;
@@ -167,6 +174,7 @@ static int wait_cell(td_session *session, td_render *render) {
     if (interrupts) drop_output(session, render);
     if (came) td_render_event(render, &event);
     if (came && event.kind == TD_EVENT_INPUT) answer(session, render, event.text);
+    if (came && event.kind == TD_EVENT_TERMINAL) lend_terminal(session, render, event.final);
     if (came && event.kind == TD_EVENT_PAUSED) left = serve_pause(session, render);
     if (came && event.kind == TD_EVENT_CELL_FINISHED) return render->broken ? 1 : left ? left : exit_code(&event);
     if (!is_lost(render)) continue;

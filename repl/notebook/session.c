@@ -259,14 +259,13 @@ static void run_command(td_session *s, td_session_command *c) {
   td_turn_give(&s->interpreter->turn->main);
 }
 
-// td_interpreter.read_line: tells the face that a line is wanted and waits for its reply.
-static char *ask_line(td_interpreter *I, const char *prompt) {
+// Tells the face what is wanted and waits for its reply.
+static char *await_reply(td_interpreter *I, const td_event *event) {
   td_session *s = I->sink->owner;
-  td_event event = {.kind = TD_EVENT_INPUT, .cell = I->cell, .text = prompt, .length = strlen(prompt)};
   pthread_mutex_lock(&s->lock);
   s->line_state = TD_INPUT_ASKED;
   pthread_mutex_unlock(&s->lock);
-  td_session_emit(s, &event);
+  td_session_emit(s, event);
   td_evaluator *e = I->turn->holder;
   td_context *context = I->context;
   td_turn_give(e);
@@ -284,6 +283,21 @@ static char *ask_line(td_interpreter *I, const char *prompt) {
   td_memory_free(line);
   return NULL;
 }
+
+static char *ask_line(td_interpreter *I, const char *prompt) { // td_interpreter.read_line
+  td_event event = {.kind = TD_EVENT_INPUT, .cell = I->cell, .text = prompt, .length = strlen(prompt)};
+  return await_reply(I, &event);
+}
+
+static bool lend_terminal(td_interpreter *I, bool lend) { // td_interpreter.lend_terminal
+  td_event event = {.kind = TD_EVENT_TERMINAL, .cell = I->cell, .final = !lend};
+  if (!lend) return td_session_emit(I->sink->owner, &event), false;
+  char *reply = await_reply(I, &event);
+  td_memory_free(reply);
+  return reply;
+}
+
+void td_session_lend_terminal(td_session *s) { s->interpreter->lend_terminal = lend_terminal; }
 
 bool td_session_reply(td_session *s, const char *line) {
   char *copy = line ? td_memory_text(line) : NULL;

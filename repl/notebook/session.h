@@ -62,6 +62,13 @@ bool td_session_stop_run(td_session *session);
 // the end of input.
 bool td_session_reply(td_session *session, const char *line);
 
+// ---- the terminal ----
+
+// From now on, before the first cell: shell commands may have the face's terminal. At a TERMINAL event it puts the
+// terminal back as it was and replies with any line (NULL: not now); until the TERMINAL event with final it neither
+// reads from the terminal nor writes anything but OUTPUT.
+void td_session_lend_terminal(td_session *session);
+
 // ---- events ----
 
 // The next event; its texts live until the next call, and so does its payload unless it is taken. timeout in

@@ -270,6 +270,7 @@ int td_screen_run(const td_line_options *options) {
     return -1;
   }
   s->theme = td_theme_find(td_display_colours(), td_display_unicode());
+  td_session_lend_terminal(s->session);
   td_edit_start(s->session);
   td_screen_edit_prompt(s);
   if (s->notebook->count) { // a deck is read from its top

@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "engine/base/memory.h"
 #include "repl/notebook/cell_names.h"
+#include "repl/line/render.h"
 #include "repl/notebook/entry.h"
+#include "repl/notebook/visible.h"
 #include "repl/screen/display.h"
 #include "repl/screen/screen.h"
 
@@ -415,6 +418,34 @@ void td_screen_tell_panes(td_screen *s, const td_event *event) {
     if (td_screen_pane_type(i)->event) td_screen_pane_type(i)->event(s->states[i], event);
 }
 
+static void show_open_line(const td_screen *s) { // what the running cell has written without its line end: a question
+  int index = td_notebook_find_number(s->notebook, s->run_number);
+  const td_notebook_cell *cell = index < 0 ? NULL : s->notebook->cells[index];
+  const td_cell_output *last = cell && cell->output_count ? &cell->outputs[cell->output_count - 1] : NULL;
+  if (!last || last->kind != TD_OUTPUT_STREAM || !last->text.length) return;
+  const char *end = last->text.data + last->text.length, *line = memrchr(last->text.data, '\n', last->text.length);
+  line = line ? line + 1 : last->text.data;
+  td_text visible = {0};
+  td_visible_add(&visible, line, (size_t)(end - line), true);
+  if (visible.data) td_write_all(STDOUT_FILENO, visible.data, visible.length);
+  td_text_clear(&visible);
+}
+
+// Until the command that has the terminal is done with it; what it writes elsewhere is shown as it comes.
+static void lend_terminal(td_screen *s) {
+  enum { LOOK_MILLISECONDS = 500 };
+  td_event event = {0};
+  td_display_leave();
+  show_open_line(s);
+  td_session_reply(s->session, "");
+  while (!td_display_end_signal() && !(event.kind == TD_EVENT_TERMINAL && event.final)) {
+    if (!td_session_next(s->session, &event, LOOK_MILLISECONDS)) continue;
+    if (event.kind == TD_EVENT_OUTPUT) td_write_all(STDOUT_FILENO, event.text, event.length);
+    td_screen_event(s, &event);
+  }
+  if (!td_display_end_signal()) td_display_return();
+}
+
 void td_screen_event(td_screen *s, const td_event *event) {
   s->dirty = true;
   int index = td_notebook_event(s->notebook, event);
@@ -425,6 +456,7 @@ void td_screen_event(td_screen *s, const td_event *event) {
   case TD_EVENT_CELL_STARTED: if (event->level == 0) s->run_number = event->cell; break;
   case TD_EVENT_CELL_FINISHED: finished(s, event); break;
   case TD_EVENT_INPUT: wants_input(s, event); break;
+  case TD_EVENT_TERMINAL: if (!event->final) lend_terminal(s); break;
   case TD_EVENT_IMAGE: tell_images(s); break;
   case TD_EVENT_ANSWER: if (event->id == TD_TIP_ID) td_tip_answer(&s->tip, event); break;
   case TD_EVENT_PAUSED:
