@@ -2,7 +2,8 @@
 //  1. The journal follows the notebook by revisions: of each cell it knows which state is written. Events of runs are
 //     written as they come and are played again by the reader; what changes otherwise is written as cells and outputs.
 //  2. What a run prints beyond RUN_BYTES is not written as it comes: when the cell ends, what the notebook kept of it
-//     is.
+//     is. Of a curve the bins that are new are written, once a second and at the end of the cell: it grows with
+//     the logarithm of its points, once bins are joined.
 //  3. When something could not be written, the next thing written is the whole notebook, in a new file put in place of
 //     the old one; so it is when the file has grown far beyond what it holds.
 #include <stdio.h>
@@ -304,6 +305,7 @@ static void add_changes(td_journal *j, const td_notebook *n) { // of cells and t
     if (!is || is->changed_at != cell->changed_at) td_journal_add_cell(&j->pending, cell);
     bool outputs = is ? is->outputs_at != cell->outputs_at : cell->number || cell->output_count;
     if (outputs) td_journal_add_outputs(&j->pending, cell);
+    else if (td_notebook_is_running(cell)) td_journal_add_curves(&j->pending, cell);
   }
   if (!same) td_journal_add_order(&j->pending, n);
   if (!note_all(j, n)) j->broken = true;
@@ -314,6 +316,8 @@ static bool has_changes(const td_journal *j, const td_notebook *n) {
   for (int i = 0; i < n->count; i++)
     if (j->cells[i].changed_at != n->cells[i]->changed_at || j->cells[i].outputs_at != n->cells[i]->outputs_at)
       return true;
+  for (int i = 0; i < n->count; i++)
+    if (td_notebook_is_running(n->cells[i]) && td_journal_has_curves(n->cells[i])) return true;
   return false;
 }
 
@@ -329,7 +333,7 @@ static bool is_kept(td_notebook_cell *cell, const td_event *event) {
   if (event->kind == TD_EVENT_CELL_STARTED) cell->journal_bytes = 0;
   cell->journal_bytes += event->length;
   if (event->pixels) cell->journal_bytes += (size_t)event->width * (size_t)event->height * 3;
-  bool new = cell->output_count > cell->journal_outputs; // of a curve the first points alone: the cell shows its name
+  bool new = cell->output_count > cell->journal_outputs; // of a curve the first points alone: they tell its place
   cell->journal_outputs = cell->output_count;
   if (event->kind == TD_EVENT_METRIC) return new;
   return cell->journal_bytes <= RUN_BYTES || event->kind == TD_EVENT_CELL_FINISHED || event->kind == TD_EVENT_ERROR;
@@ -340,6 +344,7 @@ void td_journal_event(td_journal *j, const td_notebook *n, int index, const td_e
   td_notebook_cell *cell = n->cells[index];
   bool started = event->kind == TD_EVENT_CELL_STARTED, finished = event->kind == TD_EVENT_CELL_FINISHED;
   if (started) add_changes(j, n); // what runs is there before it runs
+  if (finished) td_journal_add_curves(&j->pending, cell);
   if (is_kept(cell, event)) td_journal_add_event(&j->pending, cell, event);
   if (finished && cell->journal_bytes > RUN_BYTES) td_journal_add_outputs(&j->pending, cell);
   if (finished || started || j->pending.length >= PENDING_BYTES) write_pending(j, finished);

@@ -7,10 +7,13 @@
 #include "engine/io/event_file.h"
 #include "engine/io/event_record.h"
 #include "engine/io/input.h"
+#include "repl/language/curve.h"
 #include "repl/language/interpreter.h"
 
-enum record { OWNER = 1, NOTEBOOK, CELL, OUTPUTS, ORDER, EVENT };
+enum record { OWNER = 1, NOTEBOOK, CELL, OUTPUTS, ORDER, EVENT, CURVE };
 enum { FRAME = 8 /* length and checksum */, MAGIC = sizeof TD_JOURNAL_MAGIC - 1 };
+enum { CURVES_MOST = 64 }; // of a cell whose points are kept
+enum { POINT_BYTES = 16, BIN_BYTES = 48 };
 enum flag { MARKDOWN = 1, COMMENTED = 2, FOLDED = 4, AS_IN_FILE = 8 };
 
 static const int event_kinds[] = {[1] = TD_EVENT_CELL_STARTED, [2] = TD_EVENT_OUTPUT, [3] = TD_EVENT_VALUE,
@@ -122,6 +125,68 @@ void td_journal_add_outputs(td_text *out, const td_notebook_cell *cell) {
   td_wire_add_double(&record, 5, cell->seconds);
   for (int i = 0; i < cell->output_count; i++) add_output(&record, &cell->outputs[i]);
   end(out, &record);
+  for (int i = 0; i < cell->output_count; i++)
+    if (cell->outputs[i].curve) cell->outputs[i].curve->kept = 0;
+  td_journal_add_curves(out, cell);
+}
+
+// ---- curves: a bin that holds one point is that point ----
+
+static uint64_t bits_of(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+static void add_bin(td_text *bins, const td_curve_bin *bin, bool is_point) {
+  td_wire_add_fixed(bins, (uint64_t)bin->first, 8);
+  if (is_point) {
+    td_wire_add_fixed(bins, bits_of(td_curve_value(bin)), 8);
+    return;
+  }
+  td_wire_add_fixed(bins, (uint64_t)bin->last, 8);
+  td_wire_add_fixed(bins, bits_of(bin->low), 8);
+  td_wire_add_fixed(bins, bits_of(bin->high), 8);
+  td_wire_add_fixed(bins, bits_of(bin->sum), 8);
+  td_wire_add_fixed(bins, (uint32_t)bin->finite, 4);
+  td_wire_add_fixed(bins, (uint32_t)bin->odd, 4);
+}
+
+static void add_curve(td_text *out, const td_notebook_cell *cell, td_curve *curve) {
+  td_text record = {0}, bins = {0};
+  begin(&record, CURVE);
+  td_wire_add_int(&record, 2, (int64_t)cell->id);
+  add_string(&record, 3, curve->name);
+  td_wire_add_int(&record, 4, curve->kept);
+  td_wire_add_int(&record, 5, curve->width);
+  td_wire_add_int(&record, 6, curve->filled);
+  td_wire_add_int(&record, 7, curve->last.step);
+  td_wire_add_double(&record, 8, curve->last.value);
+  for (int64_t i = curve->kept; i < curve->bin_count; i++) add_bin(&bins, &curve->bins[i], curve->width == 1);
+  td_wire_add_message(&record, 9, &bins);
+  end(out, &record);
+  curve->kept = curve->bin_count;
+}
+
+static bool is_new(const td_cell_output *o) {
+  return o->kind == TD_OUTPUT_CURVE && o->curve && o->curve->kept < o->curve->bin_count;
+}
+
+void td_journal_add_curves(td_text *out, const td_notebook_cell *cell) {
+  for (int i = 0, curves = 0; i < cell->output_count && curves < CURVES_MOST; i++) {
+    curves += cell->outputs[i].kind == TD_OUTPUT_CURVE;
+    if (is_new(&cell->outputs[i])) add_curve(out, cell, cell->outputs[i].curve);
+  }
+}
+
+bool td_journal_has_curves(const td_notebook_cell *cell) {
+  int curves = 0;
+  bool new = false;
+  for (int i = 0; i < cell->output_count && curves < CURVES_MOST && !new; i++) {
+    curves += cell->outputs[i].kind == TD_OUTPUT_CURVE;
+    new = is_new(&cell->outputs[i]);
+  }
+  return new;
 }
 
 void td_journal_add_order(td_text *out, const td_notebook *n) {
@@ -327,6 +392,48 @@ static bool read_order(const fields *f, td_notebook *n) {
   return true;
 }
 
+static double double_at(const uint8_t *bytes) {
+  uint64_t bits = td_little_endian(bytes, 8);
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static td_curve_bin bin_of(const uint8_t *b, bool is_point) {
+  if (is_point) return td_curve_bin_of((td_curve_point){(int64_t)td_little_endian(b, 8), double_at(b + 8)});
+  return (td_curve_bin){.first = (int64_t)td_little_endian(b, 8), .last = (int64_t)td_little_endian(b + 8, 8),
+                        .low = double_at(b + 16), .high = double_at(b + 24), .sum = double_at(b + 32),
+                        .finite = (int32_t)td_little_endian(b + 40, 4), .odd = (int32_t)td_little_endian(b + 44, 4)};
+}
+
+static td_cell_output *curve_output(td_notebook_cell *cell, const char *name) { // NULL: no memory
+  td_cell_output *found = NULL;
+  for (int i = 0; i < cell->output_count && !found; i++) {
+    td_cell_output *o = &cell->outputs[i];
+    if (o->kind == TD_OUTPUT_CURVE && o->text.data && strcmp(o->text.data, name) == 0) found = o;
+  }
+  if (!found && (found = td_cell_add_output(cell, TD_OUTPUT_CURVE))) td_text_add(&found->text, name);
+  if (found && !found->curve) found->curve = td_curve_new(name);
+  return found && found->curve && !found->text.failed ? found : NULL;
+}
+
+static bool read_curve(const fields *f, td_notebook *n) {
+  td_notebook_cell *cell = cell_of(n, f);
+  if (!cell || !is_bytes(f, 3) || !is_bytes(f, 9)) return true;
+  bool failed = false, points = integer(f, 5) == 1;
+  size_t size = points ? POINT_BYTES : BIN_BYTES, count = f->at[9].length / size;
+  char *name = text_of(f, 3, &failed);
+  td_curve_bin *bins = td_memory_new((count + 1) * sizeof *bins);
+  for (size_t i = 0; bins && i < count; i++) bins[i] = bin_of(f->at[9].bytes + i * size, points);
+  td_cell_output *output = name && bins ? curve_output(cell, name) : NULL;
+  td_curve_rest rest = {integer(f, 4), integer(f, 5), integer(f, 6), (int64_t)count, bins,
+                        {integer(f, 7), number(f, 8)}};
+  if (output) td_curve_resume(output->curve, &rest);
+  td_memory_free(name);
+  td_memory_free(bins);
+  return output;
+}
+
 static bool read_event(const fields *f, td_notebook *n) {
   td_notebook_cell *cell = cell_of(n, f);
   int64_t kind = integer(f, 3);
@@ -375,6 +482,7 @@ static bool read_record(const uint8_t *bytes, size_t length, td_notebook *n, td_
   case OUTPUTS: return read_outputs(&f, bytes, length, n);
   case ORDER: content->whole = true; return read_order(&f, n);
   case EVENT: return read_event(&f, n);
+  case CURVE: return read_curve(&f, n);
   default: return true; // a newer program's
   }
 }

@@ -10,7 +10,10 @@ void td_journal_add_record(td_text *out, const void *content, size_t length); //
 void td_journal_add_owner(td_text *out, const td_journal_owner *owner);
 void td_journal_add_notebook(td_text *out, const td_notebook *notebook); // what is no cell's
 void td_journal_add_cell(td_text *out, const td_notebook_cell *cell);    // all but its outputs
-void td_journal_add_outputs(td_text *out, const td_notebook_cell *cell); // all of them
+void td_journal_add_outputs(td_text *out, const td_notebook_cell *cell); // all of them, with their curves
+// What its curves have got since they were added last.
+void td_journal_add_curves(td_text *out, const td_notebook_cell *cell);
+bool td_journal_has_curves(const td_notebook_cell *cell); // there is something to add
 void td_journal_add_order(td_text *out, const td_notebook *notebook);
 // false: an event of a kind that is not kept.
 bool td_journal_add_event(td_text *out, const td_notebook_cell *cell, const td_event *event);

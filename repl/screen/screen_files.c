@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "engine/base/file.h"
 #include "engine/base/memory.h"
+#include "repl/language/curve.h"
 #include "repl/notebook/notebook_file.h"
 #include "repl/screen/display.h"
 #include "repl/screen/screen.h"
@@ -16,6 +17,31 @@ static void open_journal(td_screen *s, td_context *context) {
   td_journal_found_clear(&s->found);
   if (td_journal_open(context, s->path, &s->journal, &s->found) != TD_OK)
     td_screen_say(s, "no journal, so a crash would lose what isn't saved: %s", context->error.message);
+}
+
+// A curve that came back, to the panes: the point of a bin that holds one, else its first and last step with the least
+// and the greatest value.
+static void tell_curve(td_screen *s, int number, const td_curve *curve) {
+  td_curve_point *points = td_memory_new((size_t)(2 * curve->bin_count + 1) * sizeof *points);
+  int64_t count = 0;
+  for (int64_t i = 0; points && i < curve->bin_count; i++) {
+    const td_curve_bin *bin = &curve->bins[i];
+    bool one = curve->width == 1 || !bin->finite;
+    points[count++] = (td_curve_point){bin->first, one ? td_curve_value(bin) : bin->low};
+    if (!one) points[count++] = (td_curve_point){bin->last, bin->high};
+  }
+  td_event event = {.kind = TD_EVENT_METRIC, .cell = number, .text = curve->name, .length = strlen(curve->name),
+                    .points = points, .done = count};
+  if (count) td_screen_tell_panes(s, &event);
+  td_memory_free(points);
+}
+
+static void tell_curves(td_screen *s) {
+  for (int i = 0; i < s->notebook->count; i++) {
+    const td_notebook_cell *cell = s->notebook->cells[i];
+    for (int k = 0; k < cell->output_count; k++)
+      if (cell->outputs[k].curve) tell_curve(s, cell->number, cell->outputs[k].curve);
+  }
 }
 
 static void recovered(void *screen, const char *key) {
@@ -31,6 +57,7 @@ static void recovered(void *screen, const char *key) {
     s->found.left = NULL;
     s->view.follow = true;
     td_screen_focus(s, TD_FOCUS_PROMPT);
+    tell_curves(s);
     td_screen_say(s, "it is all here again; what it had computed is not: Ctrl-X a runs all");
   }
   if (!key) return; // later: the journal keeps it

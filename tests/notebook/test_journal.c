@@ -3,6 +3,7 @@
 #include <check.h>
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 
 #include "engine/base/file.h"
 #include "engine/base/memory.h"
+#include "repl/language/curve.h"
 #include "repl/language/interpreter.h"
 #include "repl/notebook/deck_write.h"
 #include "repl/notebook/ipynb.h"
@@ -93,12 +95,18 @@ static void run(int index, const char *output) {
   finish_cell(index);
 }
 
+static bool same_curve(const td_curve *a, const td_curve *b) {
+  if (!a || !b || !a->bin_count || !b->bin_count) return !(a && a->bin_count) && !(b && b->bin_count);
+  return a->bin_count == b->bin_count && a->width == b->width && a->filled == b->filled &&
+         a->last.step == b->last.step && !memcmp(a->bins, b->bins, (size_t)a->bin_count * sizeof *a->bins);
+}
+
 static bool same_output(const td_cell_output *a, const td_cell_output *b) {
   return a->kind == b->kind && a->stream == b->stream && a->text.length == b->text.length &&
          !memcmp(a->text.data, b->text.data, a->text.length) && a->cut == b->cut && a->bytes_cut == b->bytes_cut &&
          a->width == b->width && a->height == b->height && a->line == b->line && !a->pixels == !b->pixels &&
          (!a->pixels || !memcmp(a->pixels, b->pixels, (size_t)a->width * (size_t)a->height * 3)) &&
-         !a->detail == !b->detail && (!a->detail || !strcmp(a->detail, b->detail));
+         same_curve(a->curve, b->curve) && !a->detail == !b->detail && (!a->detail || !strcmp(a->detail, b->detail));
 }
 
 static void same(const td_notebook *left) { // as the notebook here
@@ -296,6 +304,70 @@ START_TEST(long_runs) { // the journal is bounded as the notebook is
   ck_assert_int_eq(stat(".x.deck.journal", &status), 0);
   ck_assert_int_lt(status.st_size, 32 << 20);
   update(2);
+  die_and_look("x.deck");
+  same(found.left);
+  td_journal_close(journal);
+}
+END_TEST
+
+static void plot(const char *name, int64_t first, int64_t end) {
+  td_curve_point points[1000];
+  while (first < end) {
+    int64_t count = 0;
+    for (; first < end && count < 1000; first++, count++)
+      points[count] = (td_curve_point){first, first % 97 ? (double)(first % 1000) / 3 : NAN};
+    event((td_event){.kind = TD_EVENT_METRIC, .text = name, .length = strlen(name), .points = points, .done = count});
+  }
+}
+
+static int64_t journal_size(void) {
+  struct stat status;
+  ck_assert_int_eq(stat(".x.deck.journal", &status), 0);
+  return status.st_size;
+}
+
+START_TEST(curves_come_back) { // of a run that was killed, to its last second, in bounded size
+  begin("x.deck");
+  add("a"), add("b");
+  start_cell(0);
+  plot("loss", 0, 10);
+  print("between\n");
+  plot("accuracy", 0, 5);
+  finish_cell(0);
+  start_cell(1);
+  for (int64_t at = 0, size = 7; at < 1000000; at += size, size = size * 3 / 2) { // bins are joined again and again
+    plot("loss", at, at + size);
+    plot("rare", at, at + 1);
+    update(2);
+  }
+  plot("loss", 1000, 1010); // a training that was resumed: what followed is forgotten
+  update(2);
+  plot("loss", 1005, 200000);
+  plot("rare", 5, 6);
+  update(2);
+  ck_assert_int_gt(notebook->cells[1]->outputs[0].curve->width, 2);
+  die_and_look("x.deck");
+  notebook->cells[1]->status = TD_CELL_INTERRUPTED;
+  same(found.left);
+  td_journal_begin(journal, notebook, now); // written whole
+  die_and_look("x.deck");
+  same(found.left);
+  td_journal_close(journal);
+}
+END_TEST
+
+START_TEST(a_long_curve_costs_little) {
+  begin("x.deck");
+  add("a");
+  start_cell(0);
+  int64_t half = 0;
+  for (int64_t i = 0; i < 20; i++) {
+    if (i == 10) half = journal_size();
+    plot("loss", i * 100000, (i + 1) * 100000);
+    update(2);
+  }
+  ck_assert_int_lt(journal_size() - half, 3 << 20); // a million of points more
+  finish_cell(0);
   die_and_look("x.deck");
   same(found.left);
   td_journal_close(journal);
@@ -719,6 +791,8 @@ int main(void) {
                {"deleted", deleted_and_back},
                {"second", edits_wait_a_second},
                {"long", long_runs},
+               {"curves", curves_come_back},
+               {"thin", a_long_curve_costs_little},
                {"grown", old_content_goes},
                {"jupyter", jupyter_comes_back},
                {"unnamed", unnamed_notebooks},

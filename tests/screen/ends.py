@@ -34,6 +34,21 @@ def case_hang_up_while_input_waits():
     hang_up('input("who? ")\r', r"^who\?", (signal.SIGHUP,))
 
 
+def case_curves_survive_a_kill():
+    with Program() as p:
+        p.paste("import time\nfor i in range(100000):\n  plot('loss', 1 / (1 + i))\n  time.sleep(0.01)\n")
+        p.send("\r\x1bOQ")
+        p.until(r"loss: last 0\.0")
+        time.sleep(1.5)  # the journal is written once a second
+        home = p.home
+        p.kill()
+    with Program(home=home, ready="left by a session") as p:
+        p.send("\r\x1bOQ")
+        p.until(r"loss: last 0\.0")
+        p.enter("plot('loss', 5)")  # a new run of that name goes on from its own beginning
+        p.until("loss: last 5 at 0")
+
+
 def descendants(process):
     """The program under a shell."""
     found = subprocess.run(["pgrep", "-P", str(process), "tapedeck"], capture_output=True, text=True).stdout.split()
