@@ -237,7 +237,14 @@ static int run_division(const td_call *call, const td_map *map) {
   return td_map_run(call, map, 0);
 }
 
-TD_MAP2(TD_EACH_NUMBER, floor_divide, COMMON, T, FLOOR_DIVIDE(x, y))
+#define DIVISION_MAP(name, expression)                                                                                 \
+  static const char name##_text[] = #expression;                                                                       \
+  TD_LOOP2_NEAR(FLOAT32, float, name, TD_SINGLE_DIVIDES(x, y), td_single_##name(x, y), expression)                     \
+  TD_EACH_DOUBLE(TD_LOOP2, name, T, expression)                                                                        \
+  TD_EACH_SIGNED(TD_LOOP2, name, T, expression)                                                                        \
+  TD_MAP_TABLE(TD_EACH_NUMBER, name, 2, COMMON)
+
+DIVISION_MAP(floor_divide, FLOOR_DIVIDE(x, y))
 
 static int floor_divide_kernel(const td_call *call) { return run_division(call, &floor_divide_map); }
 
@@ -316,7 +323,7 @@ static const td_op div_op = {
 
 // ---- remainders ----
 
-TD_MAP2(TD_EACH_NUMBER, remainder, COMMON, T, REMAINDER(x, y))
+DIVISION_MAP(remainder, REMAINDER(x, y))
 
 static int remainder_kernel(const td_call *call) { return run_division(call, &remainder_map); }
 
@@ -356,7 +363,7 @@ td_tensor *td_remainder(td_scope *s, td_tensor *a, td_tensor *b) {
   return td_scope_apply(s, &remainder_op, NULL, 2, a, b);
 }
 
-TD_MAP2(TD_EACH_NUMBER, fmod, COMMON, T, FMOD(x, y))
+DIVISION_MAP(fmod, FMOD(x, y))
 
 static int fmod_kernel(const td_call *call) { return run_division(call, &fmod_map); }
 

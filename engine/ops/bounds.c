@@ -168,7 +168,10 @@ static int clip_infer(td_infer *infer) {
   return td_infer_broadcast(infer, 0, bound, &infer->out[0]);
 }
 
-TD_MAP3(TD_EACH_DTYPE, clip, COMMON, T, MINIMUM(MAXIMUM(x, y), z))
+// A bound wins where it ties; NaN is looked for in the bounds alone, because x brings its own along.
+#define RAISED(x, low) ((((x) <= (low)) | ISNAN(low)) ? (low) : (x))
+#define LOWERED(x, high) ((((x) >= (high)) | ISNAN(high)) ? (high) : (x))
+TD_MAP3(TD_EACH_DTYPE, clip, COMMON, T, LOWERED(RAISED(x, y), z))
 
 // A bound that is not given has no part.
 static int clip_kernel(const td_call *call) {

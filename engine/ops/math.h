@@ -1,14 +1,16 @@
-// Scalar functions for the expressions of elementwise rows. Those of float32 are computed in double, except exp, which
-// most models spend their time in: rounding once at the end keeps them within 1 ulp over their whole range, subnormals
-// included, and short series are enough. They have no branch and no table, so that loops over them vectorise; NaN and
-// infinities come out as IEEE 754 wants them. Those of float64 are in math_double.h. Names in upper case pick the
-// function by the type of x.
+// Scalar functions for the expressions of elementwise rows. Those of float32 that models spend their time in are
+// computed in float32, see math_single.h, and completed here where those end: at subnormal numbers, infinities, NaN and
+// far out. The others are computed in double: rounding once at the end keeps them within 1 ulp over their whole range,
+// and short series are enough. They have no branch and no table, so that loops over them vectorise; NaN and infinities
+// come out as IEEE 754 wants them. Those of float64 are in math_double.h. Names in upper case pick the function by the
+// type of x.
 #ifndef TD_OPS_MATH_H
 #define TD_OPS_MATH_H
 #include <math.h>
 #include <stdbool.h>
 #include "engine/ops/integer.h"
 #include "engine/ops/math_double.h"
+#include "engine/ops/math_single.h"
 
 // ---- exponentials ----
 
@@ -35,34 +37,33 @@ TD_INLINE double td_math_expm1_wide(double x) {
   return e.scale * e.rest + (e.scale - 1);
 }
 
-typedef union td_math_float_word {
-  float number;
-  int32_t bits;
-} td_math_float_word;
+// 2^n has two normal factors, because n may be 128 or below the normal numbers' powers.
+typedef struct td_math_scale {
+  float first, second, inverse; // inverse: 1 / second
+} td_math_scale;
 
-TD_INLINE int32_t td_math_float_bits(float x) { return (td_math_float_word){ .number = x }.bits; }
-TD_INLINE float td_math_float_power(int32_t n) { // 2^n; of a NaN's n any number
-  return (td_math_float_word){ .bits = (int32_t)((uint32_t)(n + 127) << 23) }.number;
+TD_INLINE td_math_scale td_math_scale_of(uint32_t power) { // n << 23; of a NaN's n any number
+  int32_t n = (int32_t)power >> 23, half = n >> 1;
+  return (td_math_scale){ td_single_number((uint32_t)(half + 127) << 23),
+                          td_single_number((uint32_t)(n - half + 127) << 23),
+                          td_single_number((uint32_t)(half - n + 127) << 23) };
 }
 
-// In float32 throughout, ln 2 taken off in two steps; what rounding 1 + r loses is made good. A power of 2 below the
-// normal ones has two normal factors. Within 0.81 ulp.
 TD_INLINE float td_math_exp(float x) {
   x = x < -104 ? -104 : x;
-  x = x > 89 ? 89 : x;
-  float shifted = x * 0x1.715476p+0f + 0x1.8p23f, n = shifted - 0x1.8p23f;
-  float r = x - n * 0x1.63p-1f - n * -0x1.bd0106p-13f, whole = 1 + r;
-  float series = 4.1665795894e-2f + r * (8.3334519073e-3f + r * (1.3981999507e-3f + r * 1.9875691500e-4f));
-  series = 5.0000001201e-1f + r * (1.6666665459e-1f + r * series);
-  int32_t power = td_math_float_bits(shifted) - td_math_float_bits(0x1.8p23f), half = power >> 1;
-  float first = td_math_float_power(half), second = td_math_float_power(power - half);
-  return (whole + (series * r * r + (r - (whole - 1)))) * first * second;
+  td_single_split s = td_single_split_of(x > 89 ? 89 : x, 0);
+  td_math_scale e = td_math_scale_of(s.power);
+  return td_single_exp_series(s.r) * e.first * e.second;
 }
-TD_INLINE float td_math_expm1(float x) { return x == 0 ? x : (float)td_math_expm1_wide(x); }
-
-TD_INLINE float td_math_tanh(float x) {
-  double t = td_math_expm1_wide(2 * fabs((double)x));
-  return (float)copysign(t / (t + 2), x);
+TD_INLINE float td_math_exp2(float x) {
+  return fabsf(x) < TD_SINGLE_EXP2_NEAR ? td_single_exp2(x) : (float)td_math_exp2_double(x);
+}
+TD_INLINE float td_math_expm1(float x) {
+  float v = x < -30 ? -30 : x;
+  td_single_split s = td_single_split_of(v > 89 ? 89 : v, 0);
+  td_math_scale e = td_math_scale_of(s.power);
+  float value = (e.first * td_single_expm1_series(s.r) + (e.first - e.inverse)) * e.second;
+  return x == 0 ? x : value;
 }
 
 TD_INLINE float td_math_sinh(float x) {
@@ -76,20 +77,18 @@ TD_INLINE float td_math_cosh(float x) {
 }
 
 TD_INLINE double td_math_sigmoid_wide(double x) { return 1 / (1 + td_math_exp_wide(-x)); }
-TD_INLINE float td_math_sigmoid(float x) { return (float)td_math_sigmoid_wide(x); }
+TD_INLINE float td_math_sigmoid(float x) { return td_single_sigmoid_by(x, td_math_exp(-fabsf(x))); }
 
 // Derivatives of sigmoid and tanh from x: y (1 - y) and 1 - y^2 lose their digits where y is near 1.
-TD_INLINE float td_math_sigmoid_slope(float x) {
-  double e = td_math_exp_wide(-fabs((double)x));
-  return (float)(e / ((1 + e) * (1 + e)));
-}
+TD_INLINE float td_math_sigmoid_slope(float x) { return td_single_sigmoid_slope_by(td_math_exp(-fabsf(x))); }
 TD_INLINE float td_math_sigmoid_less(float x, float y) { // sigmoid(x) - y
   double e = td_math_exp_wide(-fabs((double)x)), rest = 1 - (double)y;
   return (float)((x >= 0 ? rest - (double)y * e : rest * e - (double)y) / (1 + e));
 }
 TD_INLINE float td_math_tanh_slope(float x) {
   double e = td_math_exp_wide(-2 * fabs((double)x));
-  return (float)(4 * e / ((1 + e) * (1 + e)));
+  float far = (float)(4 * e / ((1 + e) * (1 + e)));
+  return fabsf(x) < TD_SINGLE_EXP_NEAR / 2 ? td_single_tanh_slope(x) : far;
 }
 
 // ---- logarithms ----
@@ -114,29 +113,47 @@ TD_INLINE double td_math_log_wide(double x) {
   return td_math_log_edges(x, l.exponent * TD_LN2 + l.rest);
 }
 
-TD_INLINE float td_math_log(float x) { return (float)td_math_log_wide(x); }
-
-TD_INLINE float td_math_log2(float x) {
-  td_math_log_parts l = td_math_log_split(x);
-  return (float)td_math_log_edges(x, l.exponent + l.rest * TD_LOG2E);
+// The part of log x that log_part gives of normal numbers, of subnormal ones too.
+TD_INLINE float td_math_log_part(float x, float *n) {
+  bool small = x < 0x1p-126f;
+  float f = td_single_log_part(small ? x * 0x1p23f : x, n);
+  *n += small ? 23 : 0;
+  return f;
 }
-
-TD_INLINE float td_math_log10(float x) {
-  td_math_log_parts l = td_math_log_split(x);
-  return (float)td_math_log_edges(x, (l.exponent * TD_LN2 + l.rest) * TD_LOG10E);
+TD_INLINE float td_math_log_edges_single(float x, float value) {
+  value = x > 0 ? value : x == 0 ? -INFINITY : NAN;
+  return x == INFINITY ? x : value;
 }
+#define X(name)                                                                                                        \
+  TD_INLINE float td_math_##name(float x) {                                                                            \
+    float n, f = td_math_log_part(x, &n);                                                                              \
+    return td_math_log_edges_single(x, td_single_##name##_sum(f, n));                                                  \
+  }
+X(log)
+X(log2)
+X(log10)
+#undef X
 
-// x > -1; the rounding of 1 + x is made good
-TD_INLINE double td_math_log1p_wide(double x) {
-  double u = 1 + x;
-  td_math_log_parts l = td_math_log_split(u);
-  return td_math_log_edges(u, l.exponent * TD_LN2 + l.rest + (x - (u - 1)) / u);
+TD_INLINE float td_math_log1p(float x) {
+  bool large = x > 0x1p100f; // there it is log x
+  float v = large ? x * 0x1p-32f : x;
+  uint32_t power = td_single_log_power(1 + v);
+  float value = td_single_log_sum(td_single_log1p_part(v, power), td_single_log_count(power) - (large ? 32 : 0));
+  return x == 0 ? x : td_math_log_edges_single(1 + x, value);
 }
-
-TD_INLINE float td_math_log1p(float x) { return x == 0 ? x : (float)td_math_log1p_wide(x); }
 
 TD_INLINE float td_math_softplus(float x) {
-  return (float)((x > 0 ? (double)x : 0) + td_math_log1p_wide(td_math_exp_wide(-fabs((double)x))));
+  return (x > 0 ? x : 0) + td_single_log1p(td_math_exp(-fabsf(x)));
+}
+TD_INLINE float td_math_atanh(float x) {
+  float a = fabsf(x);
+  return copysignf(0.5f * td_math_log1p(2 * a / (1 - a)), x);
+}
+TD_INLINE float td_math_logit(float x) {
+  return ((x >= 0x1p-126f) & (x < 1)) ? td_single_logit(x) : (float)td_math_logit_double(x);
+}
+TD_INLINE float td_math_logaddexp(float x, float y) {
+  return fabsf(x - y) < TD_SINGLE_EXP_NEAR ? td_single_logaddexp(x, y) : (float)td_math_logaddexp_double(x, y);
 }
 
 // ---- powers ----
@@ -151,10 +168,6 @@ TD_INLINE float td_math_power(float x, float y) {
 }
 
 // ---- trigonometry ----
-
-// Up to here an angle loses no bit when multiples of pi/2 are taken off in two steps; beyond it the C library takes
-// over.
-#define TD_MATH_NEAR 0x1p20f
 
 typedef struct td_math_angle { // x = quadrant * pi/2 + r
   uint64_t quadrant;           // its two low bits count
@@ -175,76 +188,9 @@ TD_INLINE double td_math_sine_in(td_math_angle a, uint64_t quadrant) {
   return td_math_number(td_math_bits(value) ^ (quadrant & 2) << 62);
 }
 
-TD_INLINE float td_math_sin_near(float x) {
-  td_math_angle a = td_math_angle_of(x);
-  return x == 0 ? x : (float)td_math_sine_in(a, a.quadrant);
-}
-
-TD_INLINE float td_math_cos_near(float x) {
-  td_math_angle a = td_math_angle_of(x);
-  return (float)td_math_sine_in(a, a.quadrant + 1);
-}
-
-TD_INLINE float td_math_tan_near(float x) {
-  td_math_angle a = td_math_angle_of(x);
-  double tangent = a.quadrant & 1 ? -a.cosine / a.sine : a.sine / a.cosine;
-  return x == 0 ? x : (float)tangent;
-}
-
-TD_INLINE float td_math_sin(float x) { return fabsf(x) < TD_MATH_NEAR ? td_math_sin_near(x) : sinf(x); }
-TD_INLINE float td_math_cos(float x) { return fabsf(x) < TD_MATH_NEAR ? td_math_cos_near(x) : cosf(x); }
-TD_INLINE float td_math_tan(float x) { return fabsf(x) < TD_MATH_NEAR ? td_math_tan_near(x) : tanf(x); }
-
-// asin(s) / s - 1 by z = s^2 <= 1/4; a Chebyshev fit, as are those below, with errors under 1e-9
-TD_INLINE double td_math_asin_series(double z) {
-  return z * (0.166666666861 + z * (0.074999924044 + z * (0.0446476638881 + z * (0.0302691387286 + z * (
-              0.0236118170089 + z * (0.0105744155169 + z * 0.0309745403714))))));
-}
-
-// asin of s in [0, 1/2]
-TD_INLINE double td_math_asin_low(double s) { return s + s * td_math_asin_series(s * s); }
-// pi/2 - asin of s in [1/2, 1]; NaN beyond
-TD_INLINE double td_math_acos_high(double s) { return 2 * td_math_asin_low(sqrt((1 - s) / 2)); }
-
-TD_INLINE float td_math_asin(float x) {
-  double s = fabs((double)x), high = TD_PI / 2 - td_math_acos_high(s);
-  return (float)copysign(s > 0.5 ? high : td_math_asin_low(s), x);
-}
-
-TD_INLINE float td_math_acos(float x) {
-  double s = fabs((double)x), high = td_math_acos_high(s), low = td_math_asin_low(s);
-  high = x < 0 ? TD_PI - high : high;
-  low = x < 0 ? TD_PI / 2 + low : TD_PI / 2 - low;
-  return (float)(s > 0.5 ? high : low);
-}
-
-// atan(low / high) for 0 <= low <= high: beyond tan(pi/8), pi/4 is taken off
-TD_INLINE double td_math_atan_ratio(double low, double high) {
-  double far = low > 0.41421356237309503 * high;
-  double t = (far > 0 ? low - high : low) / (far > 0 ? low + high : high), z = t * t;
-  double series = z * (-0.333333332793 + z * (0.199999772587 + z * (-0.142841511936 + z * (0.110713650219 + z * (
-                     -0.0862467614525 + z * 0.0504813851208)))));
-  return (far > 0 ? TD_PI / 4 : 0) + (t + t * series);
-}
-
-TD_INLINE float td_math_atan2(float y, float x) {
-  double a = fabs((double)y), b = fabs((double)x);
-  bool steep = a > b, equal = a == b;
-  double low = steep ? b : a, high = steep ? a : b;
-  low = equal ? high > 0 : low; // of two infinities the ratio is 1, of two zeros 0
-  high = equal ? 1 : high;
-  double angle = td_math_atan_ratio(low, high);
-  angle = steep ? TD_PI / 2 - angle : angle;
-  angle = copysign(1, x) < 0 ? TD_PI - angle : angle;
-  return (float)copysign(x != x ? (double)x : angle, y);
-}
-
-TD_INLINE float td_math_atan(float x) {
-  double a = fabs((double)x);
-  bool steep = a > 1;
-  double angle = td_math_atan_ratio(steep ? 1 : a, steep ? a : 1);
-  return (float)copysign(steep ? TD_PI / 2 - angle : angle, x);
-}
+TD_INLINE float td_math_sin(float x) { return fabsf(x) < TD_SINGLE_ANGLE_NEAR ? td_single_sin(x) : sinf(x); }
+TD_INLINE float td_math_cos(float x) { return fabsf(x) < TD_SINGLE_ANGLE_NEAR ? td_single_cos(x) : cosf(x); }
+TD_INLINE float td_math_tan(float x) { return fabsf(x) < TD_SINGLE_ANGLE_NEAR ? td_single_tan(x) : tanf(x); }
 
 // ---- the normal distribution ----
 
@@ -272,8 +218,15 @@ TD_INLINE double td_math_gelu_slope_wide(double x) {
   x = td_math_within(x, -28, 28);
   return td_math_normal_wide(x) + x * TD_DENSITY_0 * td_math_exp_wide(-0.5 * x * x);
 }
-TD_INLINE float td_math_gelu(float x) { return (float)td_math_gelu_wide(x); }
-TD_INLINE float td_math_gelu_slope(float x) { return (float)td_math_gelu_slope_wide(x); }
+TD_INLINE float td_math_gelu(float x) {
+  return fabsf(x) < TD_SINGLE_BELL_NEAR ? td_single_gelu(x) : (float)td_math_gelu_wide(x);
+}
+TD_INLINE float td_math_gelu_slope(float x) {
+  return fabsf(x) < TD_SINGLE_BELL_NEAR ? td_single_gelu_slope(x) : (float)td_math_gelu_slope_wide(x);
+}
+TD_INLINE float td_math_erfc(float x) {
+  return fabsf(x) < TD_SINGLE_ERFC_NEAR ? td_single_erfc(x) : (float)td_math_erfc_double(x);
+}
 TD_INLINE double td_math_gelu_double(double x) {
   return td_math_within(x, -50, INFINITY) * 0.5 * td_math_erfc_double(-M_SQRT1_2 * td_math_within(x, -50, INFINITY));
 }
@@ -284,11 +237,12 @@ TD_INLINE double td_math_gelu_slope_double(double x) {
 
 // x sigmoid(x), and its derivative; at -infinity both are 0.
 TD_INLINE float td_math_silu(float x) {
-  return (float)(td_math_within(x, -190, INFINITY) * td_math_sigmoid_wide(x));
+  double far = td_math_within(x, -190, INFINITY) * td_math_sigmoid_wide(x);
+  return fabsf(x) < TD_SINGLE_EXP_NEAR ? td_single_silu(x) : (float)far;
 }
 TD_INLINE float td_math_silu_slope(float x) {
-  double s = td_math_sigmoid_wide(x);
-  return (float)(s + td_math_within(x, -190, 190) * s * (1 - s));
+  double s = td_math_sigmoid_wide(x), far = s + td_math_within(x, -190, 190) * s * (1 - s);
+  return fabsf(x) < TD_SINGLE_EXP_NEAR ? td_single_silu_slope(x) : (float)far;
 }
 TD_INLINE double td_math_silu_double(double x) { return td_math_within(x, -800, INFINITY) * td_math_sigmoid_double(x); }
 TD_INLINE double td_math_silu_slope_double(double x) {
@@ -334,7 +288,12 @@ TD_INLINE float td_math_hypot(float x, float y) {
   return ((fabs(a) == INFINITY) | (fabs(b) == INFINITY)) ? INFINITY : (float)sqrt(a * a + b * b);
 }
 
+TD_INLINE float td_math_rsqrt(float x) { return TD_IS_NORMAL(x) ? td_single_rsqrt(x) : 1 / sqrtf(x); }
+TD_INLINE double td_math_rsqrt_double(double x) { return 1 / sqrt(x); }
+
 // ---- division ----
+
+TD_INLINE float td_math_fmod(float x, float y) { return TD_SINGLE_DIVIDES(x, y) ? td_single_fmod(x, y) : fmodf(x, y); }
 
 // Rounded down, as NumPy does: exact where the remainder is.
 #define X(type, suffix, fmod, floor, copysign)                                                                         \
@@ -351,8 +310,15 @@ TD_INLINE float td_math_hypot(float x, float y) {
     if (quotient - down > (type)0.5) down += 1;                                                                        \
     return down == 0 ? copysign(0, x / y) : down;                                                                      \
   }
-X(float, float, fmodf, floorf, copysignf)
+X(float, wide, fmodf, floorf, copysignf)
 X(double, double, fmod, floor, copysign)
+#undef X
+#define X(name)                                                                                                        \
+  TD_INLINE float td_math_##name##_float(float x, float y) {                                                           \
+    return TD_SINGLE_DIVIDES(x, y) ? td_single_##name(x, y) : td_math_##name##_wide(x, y);                             \
+  }
+X(remainder)
+X(floor_divide)
 #undef X
 
 TD_INLINE int td_math_isnan_float(float x) { return x != x; }
@@ -382,6 +348,7 @@ TD_INLINE float td_math_tens(float x, double unit) { return (float)td_math_tens_
 #define TD_FLOAT_CHOICE(x, single, twice) _Generic((x), float: single, double: twice)
 #define TD_OWN_CHOICE(x, name) TD_FLOAT_CHOICE(x, td_math_##name, name)          // the C library has it for double
 #define TD_BOTH_CHOICE(x, name) TD_FLOAT_CHOICE(x, td_math_##name, td_math_##name##_double)
+#define TD_SINGLE_CHOICE(x, name) TD_FLOAT_CHOICE(x, td_single_##name, td_math_##name##_double) // anywhere
 #define EXP(x) TD_BOTH_CHOICE(x, exp)(x)
 #define EXPM1(x) TD_BOTH_CHOICE(x, expm1)(x)
 #define LOG(x) TD_BOTH_CHOICE(x, log)(x)
@@ -391,13 +358,13 @@ TD_INLINE float td_math_tens(float x, double unit) { return (float)td_math_tens_
 #define SIN(x) TD_BOTH_CHOICE(x, sin)(x)
 #define COS(x) TD_BOTH_CHOICE(x, cos)(x)
 #define TAN(x) TD_OWN_CHOICE(x, tan)(x)
-#define ASIN(x) TD_OWN_CHOICE(x, asin)(x)
-#define ACOS(x) TD_OWN_CHOICE(x, acos)(x)
-#define ATAN(x) TD_OWN_CHOICE(x, atan)(x)
-#define ATAN2(x, y) TD_OWN_CHOICE(x, atan2)(x, y)
+#define ASIN(x) TD_FLOAT_CHOICE(x, td_single_asin, asin)(x)
+#define ACOS(x) TD_FLOAT_CHOICE(x, td_single_acos, acos)(x)
+#define ATAN(x) TD_FLOAT_CHOICE(x, td_single_atan, atan)(x)
+#define ATAN2(x, y) TD_FLOAT_CHOICE(x, td_single_atan2, atan2)(x, y)
 #define SINH(x) TD_BOTH_CHOICE(x, sinh)(x)
 #define COSH(x) TD_BOTH_CHOICE(x, cosh)(x)
-#define TANH(x) TD_BOTH_CHOICE(x, tanh)(x)
+#define TANH(x) TD_SINGLE_CHOICE(x, tanh)(x)
 #define TANH_SLOPE(x) TD_BOTH_CHOICE(x, tanh_slope)(x)
 #define SIGMOID(x) TD_BOTH_CHOICE(x, sigmoid)(x)
 #define SIGMOID_SLOPE(x) TD_BOTH_CHOICE(x, sigmoid_slope)(x)
@@ -409,22 +376,23 @@ TD_INLINE float td_math_tens(float x, double unit) { return (float)td_math_tens_
 #define GELU_TANH_SLOPE(x) TD_BOTH_CHOICE(x, gelu_tanh_slope)(x)
 #define MISH(x) ((T)td_math_mish_double(x))
 #define MISH_SLOPE(x) ((T)td_math_mish_slope_double(x))
-#define TANHSHRINK(x) ((T)td_math_tanhshrink_double(x))
+#define TANHSHRINK(x) TD_SINGLE_CHOICE(x, tanhshrink)(x)
 #define SILU(x) TD_BOTH_CHOICE(x, silu)(x)
 #define SILU_SLOPE(x) TD_BOTH_CHOICE(x, silu_slope)(x)
-#define EXP2(x) ((T)td_math_exp2_double(x))
+#define EXP2(x) TD_BOTH_CHOICE(x, exp2)(x)
 #define ASINH(x) ((T)td_math_asinh_double(x))
 #define ACOSH(x) ((T)td_math_acosh_double(x))
-#define ATANH(x) ((T)td_math_atanh_double(x))
-#define LOGIT(x) ((T)td_math_logit_double(x))
-#define LOGADDEXP(x, y) ((T)td_math_logaddexp_double(x, y))
+#define ATANH(x) TD_BOTH_CHOICE(x, atanh)(x)
+#define LOGIT(x) TD_BOTH_CHOICE(x, logit)(x)
+#define LOGADDEXP(x, y) TD_BOTH_CHOICE(x, logaddexp)(x, y)
 #define LOGADDEXP2(x, y) ((T)td_math_logaddexp2_double(x, y))
-#define ERF(x) ((T)td_math_erf_double(x))
-#define ERFC(x) ((T)td_math_erfc_double(x))
+#define ERF(x) TD_SINGLE_CHOICE(x, erf)(x)
+#define ERFC(x) TD_BOTH_CHOICE(x, erfc)(x)
 #define CBRT(x) ((T)cbrt(x))
 #define HYPOT(x, y) TD_FLOAT_CHOICE(x, td_math_hypot, hypot)(x, y)
-#define FMOD(x, y) _Generic((x), float: fmodf, double: fmod, TD_INTEGER_CASES(fmod))(x, y)
+#define FMOD(x, y) _Generic((x), float: td_math_fmod, double: fmod, TD_INTEGER_CASES(fmod))(x, y)
 #define SQRT(x) TD_FLOAT_CHOICE(x, sqrtf, sqrt)(x)
+#define RSQRT(x) TD_BOTH_CHOICE(x, rsqrt)(x)
 #define POWER(x, y) _Generic((x), float: td_math_power, double: pow, TD_INTEGER_CASES(power))(x, y)
 #define FLOOR_DIVIDE(x, y)                                                                                             \
   _Generic((x), float: td_math_floor_divide_float, double: td_math_floor_divide_double, \

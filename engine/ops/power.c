@@ -83,20 +83,43 @@ static td_tensor *one_less(td_scope *s, td_tensor *exponent) {
 }
 
 TD_MAP2(TD_EACH_FLOAT, power_slope, FLOATING, T, y == 0 ? 0 : y * POWER(x, y - 1))
-TD_EACH_FLOAT(TD_LOOP1, doubled, T, x + x)
-TD_MAP_TABLE(TD_EACH_FLOAT, doubled, 1, COMMON)
 
-// Is the exponent the number 2? Squares are what powers are mostly used for, and far cheaper than other exponents.
-static bool is_square(const td_call *call) {
+// Exponents that powers mostly have, far cheaper than others.
+#define UNARY_MAP(name, expression)                                                                                    \
+  TD_EACH_FLOAT(TD_LOOP1, name, T, expression)                                                                         \
+  TD_MAP_TABLE(TD_EACH_FLOAT, name, 1, COMMON)
+UNARY_MAP(square_slope, x + x)
+UNARY_MAP(cube, x * x * x)
+UNARY_MAP(cube_slope, 3 * (x * x))
+UNARY_MAP(root, x == -(T)INFINITY ? (T)INFINITY : SQRT(x + 0)) // of -0 it is 0
+UNARY_MAP(root_slope, x == -(T)INFINITY ? 0 : (T)0.5 / SQRT(x + 0))
+UNARY_MAP(reciprocal_slope, -((1 / x) * (1 / x)))
+
+typedef struct cheap_power {
+  double exponent;
+  const td_map *power, *slope;
+} cheap_power;
+
+static const cheap_power cheap_powers[] = {
+  { 2, &square_map, &square_slope_map },
+  { 3, &cube_map, &cube_slope_map },
+  { 0.5, &root_map, &root_slope_map },
+  { -1, &reciprocal_map, &reciprocal_slope_map },
+};
+
+static const cheap_power *cheap_power_of(const td_call *call) { // NULL: the exponent is none of these, or not one number
   const td_view *x = &call->in[0], *y = &call->in[1], *out = &call->out[0];
-  if (y->size != 1 || x->size != out->size || x->dtype != out->dtype) return false;
+  if (y->size != 1 || x->size != out->size || x->dtype != out->dtype) return NULL;
   double exponent;
   td_cast_run(&exponent, TD_FLOAT64, y->data, y->dtype, 0, 1, false);
-  return exponent == 2;
+  for (size_t i = 0; i < sizeof cheap_powers / sizeof *cheap_powers; i++)
+    if (cheap_powers[i].exponent == exponent && cheap_powers[i].power->loops[x->dtype]) return &cheap_powers[i];
+  return NULL;
 }
 
 static int power_slope_kernel(const td_call *call) {
-  return td_map_run(call, is_square(call) ? &doubled_map : &power_slope_map, 0);
+  const cheap_power *cheap = cheap_power_of(call);
+  return td_map_run(call, cheap ? cheap->slope : &power_slope_map, 0);
 }
 
 static td_tensor *power_slope(td_scope *s, td_tensor *x, td_tensor *y);
@@ -170,7 +193,8 @@ static td_tensor *power_log(td_scope *s, td_tensor *x, td_tensor *y) {
 TD_MAP2(TD_EACH_NUMBER, power, COMMON, T, POWER(x, y))
 
 static int power_kernel(const td_call *call) {
-  if (is_square(call)) return td_map_run(call, &square_map, 0);
+  const cheap_power *cheap = cheap_power_of(call);
+  if (cheap) return td_map_run(call, cheap->power, 0);
   if (td_dtype_is_float(call->out[0].dtype) || call->out[0].size == 0) return td_map_run(call, &power_map, 0);
   int64_t negative = td_map_find(&call->in[1], true);
   if (negative < 0) return td_map_run(call, &power_map, 0);

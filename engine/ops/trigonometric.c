@@ -23,36 +23,17 @@ static td_tensor *one_below(td_scope *s, td_tensor *x) { return td_subtract(s, x
 static td_tensor *below(td_scope *s, td_tensor *x) { return td_multiply(s, one_minus(s, x), one_plus(s, x)); }
 static td_tensor *root_below(td_scope *s, td_tensor *x) { return td_sqrt(s, below(s, x)); }
 
-// ---- circular functions: blocks without large angles go through a loop that vectorises ----
+// ---- circular functions ----
 
-// An element's value does not depend on which of the two loops computes it.
-#define ANGLE_LOOPS(NAME, T, name, ANY, NEAR, bound, magnitude)                                                        \
-  TD_LOOP1(NAME, T, name##_any, T, ANY)                                                                                \
-  TD_LOOP1(NAME, T, name##_near, T, NEAR)                                                                              \
-  static void name##_loop_##NAME(int64_t n, void *out, const void *in_x, const void *y, const void *z, unsigned fixed, \
-                                 const double *arguments) {                                                            \
-    T *result = out;                                                                                                   \
-    const T *x = in_x;                                                                                                 \
-    for (int64_t done = 0, count; done < n; done += count) {                                                           \
-      int far = 0;                                                                                                     \
-      count = n - done < ANGLE_BLOCK ? n - done : ANGLE_BLOCK;                                                         \
-      for (int64_t i = 0; i < count; i++) far |= !(magnitude(x[done + i]) < (bound));                                  \
-      td_loop *loop = far ? name##_any_loop_##NAME : name##_near_loop_##NAME;                                          \
-      loop(count, result + done, x + done, y, z, fixed, arguments);                                                    \
-    }                                                                                                                  \
-  }
-
-enum { ANGLE_BLOCK = 1024 };
-
-#define ANGLE_MAP(name, EXPRESSION, NEAR)                                                                              \
-  static const char name##_text[] = #EXPRESSION;                                                                       \
-  ANGLE_LOOPS(FLOAT32, float, name, EXPRESSION, NEAR, TD_MATH_NEAR, fabsf)                                             \
-  ANGLE_LOOPS(FLOAT64, double, name, EXPRESSION, NEAR, TD_MATH_NEAR_DOUBLE, fabs)                                      \
+#define ANGLE_MAP(name, expression)                                                                                    \
+  static const char name##_text[] = #expression;                                                                       \
+  TD_LOOP1_NEAR(FLOAT32, float, name, fabsf(x) < TD_SINGLE_ANGLE_NEAR, td_single_##name(x), expression)                \
+  TD_LOOP1_NEAR(FLOAT64, double, name, fabs(x) < TD_MATH_NEAR_DOUBLE, td_math_##name##_near_double(x), expression)     \
   TD_MAP_TABLE(TD_EACH_FLOAT, name, 1, FLOATING)
 
 static td_tensor *cosine(td_scope *s, td_tensor *x);
 
-ANGLE_MAP(sin, SIN(x), TD_BOTH_CHOICE(x, sin_near)(x))
+ANGLE_MAP(sin, SIN(x))
 TD_KERNEL(sin)
 
 static int sin_vjp(td_rule *rule) {
@@ -77,7 +58,7 @@ static const td_op sin_op = {
     .samples = any_samples,
 };
 
-ANGLE_MAP(cos, COS(x), TD_BOTH_CHOICE(x, cos_near)(x))
+ANGLE_MAP(cos, COS(x))
 TD_KERNEL(cos)
 
 static int cos_vjp(td_rule *rule) {
@@ -104,10 +85,7 @@ static const td_op cos_op = {
 
 static td_tensor *cosine(td_scope *s, td_tensor *x) { return td_scope_apply(s, &cos_op, NULL, 1, x); }
 
-static const char tan_text[] = "TAN(x)";
-ANGLE_LOOPS(FLOAT32, float, tan, TAN(x), td_math_tan_near(x), TD_MATH_NEAR, fabsf)
-TD_LOOP1(FLOAT64, double, tan, T, TAN(x))
-TD_MAP_TABLE(TD_EACH_FLOAT, tan, 1, FLOATING)
+TD_MAP1_NEAR(tan, fabsf(x) < TD_SINGLE_ANGLE_NEAR, td_single_tan(x), TAN(x))
 TD_KERNEL(tan)
 
 static int tan_vjp(td_rule *rule) {
@@ -304,7 +282,8 @@ static td_tensor *hyperbolic_cosine(td_scope *s, td_tensor *x) { return td_scope
 
 // The cotangent x through tanh's slope at y, in one pass. It is computed from tanh's argument: the result has lost its
 // digits where it is near 1.
-TD_MAP2(TD_EACH_FLOAT, tanh_gradient, FLOATING, T, x == 0 ? 0 : x * TANH_SLOPE(y))
+TD_MAP2_NEAR(tanh_gradient, fabsf(y) < TD_SINGLE_EXP_NEAR / 2, x == 0 ? 0 : x * td_single_tanh_slope(y),
+             x == 0 ? 0 : x * TANH_SLOPE(y))
 TD_KERNEL(tanh_gradient)
 
 static td_tensor *tanh_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x);
