@@ -1,11 +1,14 @@
 // The pool. One run at a time: the caller publishes a job and raises the ticket, takes chunks like any worker, and
 // waits until every worker that joined has left.
-//  1. ticket holds the run's number; workers spin on it for a few microseconds, then sleep on it as a futex.
+//  1. ticket holds the run's number; workers spin on it for a few microseconds, then offer their core to others between
+//     looks, then sleep on it as a futex.
 //  2. A worker joins by raising busy and only then looks whether the job is still open. The caller closes the job, then
 //     waits for busy to be 0: after that nobody touches it, so it may live on the caller's stack.
 //  3. A stopped pool leaves chunks out. The flags that stop it are cleared on the caller's thread alone, after the run:
 //     once stopped, all later chunks and runs of a kernel are left out too.
-//  4. A worker that starts nested work, a second caller, a forked child, and a pool whose workers can't be started run
+//  4. Each thread has a share of neighbouring chunks, the same one in runs of the same size, so that it finds in its
+//     core's cache what it wrote there; when it has done its own, it helps with the others' shares.
+//  5. A worker that starts nested work, a second caller, a forked child, and a pool whose workers can't be started run
 //     their chunks in order on themselves.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -26,15 +29,21 @@
 
 #include "engine/base/memory.h"
 
-enum { THREADS_MAX = 256, SPIN_NANOSECONDS = 5000, SPIN_STEPS = 64 };
+enum { THREADS_MAX = 256, SPIN_NANOSECONDS = 5000, AWAKE_NANOSECONDS = 100000, SPIN_STEPS = 64 };
 
 typedef struct job {
-  const td_pool *pool;
+  td_pool *pool;
   td_chunk *work;
   void *argument;
-  int64_t chunks;
-  _Atomic int64_t next;
+  int shares;
 } job;
+
+typedef struct seat { // of a thread; the caller has the first
+  _Alignas(64) _Atomic int64_t next; // chunk of its share
+  int64_t end;
+  td_pool *pool;
+  pthread_t thread;
+} seat;
 
 struct td_pool {
   int threads, started; // started: workers that run
@@ -47,7 +56,7 @@ struct td_pool {
   atomic_int sleepers;
   _Atomic(job *) open; // NULL: no job to join
   _Alignas(64) atomic_int busy;
-  pthread_t workers[]; // threads - 1
+  seat seats[]; // threads
 };
 
 static _Thread_local bool inside; // this thread runs chunks now
@@ -77,11 +86,26 @@ bool td_pool_stopped(const td_pool *pool) {
          atomic_load_explicit(pool->breakable, memory_order_relaxed);
 }
 
-static void run_chunks(job *j) {
+static bool run_share(const job *j, seat *s) { // false: the pool is stopped
   for (;;) {
-    int64_t chunk = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
-    if (chunk >= j->chunks || td_pool_stopped(j->pool)) return;
+    int64_t chunk = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
+    if (chunk >= s->end) return true;
+    if (td_pool_stopped(j->pool)) return false;
     j->work(j->argument, chunk);
+  }
+}
+
+static void run_chunks(const job *j, int own) {
+  for (int k = 0; k < j->shares; k++)
+    if (!run_share(j, &j->pool->seats[(own + k) % j->shares])) return;
+}
+
+static void cut_shares(const job *j, int64_t chunks) {
+  int64_t each = chunks / j->shares, more = chunks % j->shares, begin = 0;
+  for (int k = 0; k < j->shares; k++) {
+    seat *s = &j->pool->seats[k];
+    atomic_store_explicit(&s->next, begin, memory_order_relaxed);
+    s->end = begin += each + (k < more);
   }
 }
 
@@ -92,7 +116,7 @@ static void run_serial(const td_pool *pool, int64_t chunks, td_chunk *work, void
 // ---- workers ----
 
 static unsigned wait_ticket(td_pool *pool, unsigned seen) {
-  int64_t until = 0;
+  int64_t start = 0;
   for (;;) {
     for (int i = 0; i < SPIN_STEPS; i++) {
       unsigned ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
@@ -100,8 +124,9 @@ static unsigned wait_ticket(td_pool *pool, unsigned seen) {
       relax();
     }
     int64_t now = nanoseconds();
-    if (!until) until = now + SPIN_NANOSECONDS;
-    if (now > until) break;
+    if (!start) start = now;
+    if (now - start > AWAKE_NANOSECONDS) break;
+    if (now - start > SPIN_NANOSECONDS) sched_yield();
   }
   atomic_fetch_add(&pool->sleepers, 1);
   unsigned ticket;
@@ -112,7 +137,8 @@ static unsigned wait_ticket(td_pool *pool, unsigned seen) {
 }
 
 static void *worker(void *argument) {
-  td_pool *pool = argument;
+  seat *own = argument;
+  td_pool *pool = own->pool;
   unsigned seen = 0;
   inside = true;
   for (;;) {
@@ -120,7 +146,7 @@ static void *worker(void *argument) {
     if (atomic_load_explicit(&pool->stop, memory_order_relaxed)) return NULL;
     atomic_fetch_add(&pool->busy, 1);
     job *j = atomic_load(&pool->open);
-    if (j) run_chunks(j);
+    if (j) run_chunks(j, (int)(own - pool->seats));
     atomic_fetch_sub_explicit(&pool->busy, 1, memory_order_release);
   }
 }
@@ -136,8 +162,12 @@ static void start_workers(td_pool *pool) { // with all signals blocked, so that 
   pthread_sigmask(SIG_BLOCK, &all, &old);
   pthread_once(&once, watch_forks);
   pool->family = atomic_load(&forks);
-  while (pool->started < pool->threads - 1 && !pthread_create(&pool->workers[pool->started], NULL, worker, pool))
+  while (pool->started < pool->threads - 1) {
+    seat *s = &pool->seats[pool->started + 1];
+    s->pool = pool;
+    if (pthread_create(&s->thread, NULL, worker, s)) break;
     pool->started++;
+  }
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   if (!pool->started) pool->threads = 1; // the system gives no thread: serial from now on
 }
@@ -146,7 +176,7 @@ static void start_workers(td_pool *pool) { // with all signals blocked, so that 
 
 td_pool *td_pool_new(int threads) {
   threads = threads < 1 ? 1 : threads > THREADS_MAX ? THREADS_MAX : threads;
-  size_t bytes = sizeof(td_pool) + (size_t)(threads - 1) * sizeof(pthread_t);
+  size_t bytes = sizeof(td_pool) + (size_t)threads * sizeof(seat);
   td_pool *pool = td_memory_new_zero(bytes < 1024 ? 1024 : bytes); // from 1 KiB up blocks start at a cache line
   if (!pool) return NULL;
   pool->threads = threads;
@@ -159,7 +189,7 @@ void td_pool_free(td_pool *pool) {
   if (pool->started && !forked(pool)) {
     atomic_store(&pool->stop, true);
     raise_ticket(pool);
-    for (int i = 0; i < pool->started; i++) pthread_join(pool->workers[i], NULL);
+    for (int i = 1; i <= pool->started; i++) pthread_join(pool->seats[i].thread, NULL);
   }
   td_memory_free(pool);
 }
@@ -185,11 +215,12 @@ void td_pool_run(td_pool *pool, int64_t chunks, td_chunk *work, void *argument) 
     run_serial(pool, chunks, work, argument);
     return;
   }
-  job j = {pool, work, argument, chunks, 0};
+  job j = {pool, work, argument, (int)(chunks < pool->threads ? chunks : pool->threads)};
+  cut_shares(&j, chunks);
   atomic_store(&pool->open, &j);
   raise_ticket(pool);
   inside = true;
-  run_chunks(&j);
+  run_chunks(&j, 0);
   inside = false;
   atomic_store(&pool->open, NULL);
   for (int spins = 0; atomic_load(&pool->busy); spins++) {

@@ -7,9 +7,9 @@
 
 enum {
   BLOCK = 512, // elements of a loaded block
-  CHUNK = 1 << 14, // elements of a task of the pool
+  CHUNK = 1 << 12, // elements of a task of the pool
   SHORT = 32, // rows of fewer elements are taken together
-  ALONE = 2 * CHUNK, // results of at most this many elements are one task
+  ALONE = 1 << 15, // results of at most this many elements are one task
 };
 
 enum mode { DIRECT, FIXED, FIXED_CAST, LOADED };
