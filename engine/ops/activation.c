@@ -34,7 +34,8 @@ static td_tensor *plus(td_scope *s, td_tensor *x, double term) { return td_add(s
 
 // The cotangent x through the sigmoid's slope at y, in one pass. It is computed from sigmoid's argument: the result has
 // lost its digits where it is near 1.
-TD_MAP2_NEAR(sigmoid_gradient, fabsf(y) < TD_SINGLE_EXP_NEAR, x == 0 ? 0 : x * td_single_sigmoid_slope(y), x == 0 ? 0 : x * SIGMOID_SLOPE(y))
+TD_MAP2_NEAR(sigmoid_gradient, fabsf(y) < TD_SINGLE_EXP_NEAR, x == 0 ? 0 : x * td_single_sigmoid_slope(y),
+             x == 0 ? 0 : x * SIGMOID_SLOPE(y))
 TD_KERNEL(sigmoid_gradient)
 
 static td_tensor *sigmoid_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x);

@@ -208,8 +208,8 @@ TD_INLINE float td_single_logaddexp(float x, float y) {
 // x - tanh(x), anywhere: by its series near 0, as (x - 1) + 2 / (e^2x + 1) beyond, where little cancels
 TD_INLINE float td_single_tanhshrink(float x) {
   float a = fabsf(x), z = x * x, most = a > 10 ? 10 : a;
-  float near = 0.0539347976f + z * (-0.0216598101f + z * (0.00821786094f + z * (-0.00250917231f + z * 0.000420165452f)));
-  near = a * z * (0.333333313f + z * (-0.133331299f + z * near));
+  float near = -0.0216598101f + z * (0.00821786094f + z * (-0.00250917231f + z * 0.000420165452f));
+  near = a * z * (0.333333313f + z * (-0.133331299f + z * (0.0539347976f + z * near)));
   float far = (a - 1) + 2 / (1 + td_single_exp(most + most));
   return copysignf(a < 1 ? near : far, x);
 }

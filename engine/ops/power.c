@@ -107,7 +107,8 @@ static const cheap_power cheap_powers[] = {
   { -1, &reciprocal_map, &reciprocal_slope_map },
 };
 
-static const cheap_power *cheap_power_of(const td_call *call) { // NULL: the exponent is none of these, or not one number
+// NULL: the exponent is none of these, or not one number.
+static const cheap_power *cheap_power_of(const td_call *call) {
   const td_view *x = &call->in[0], *y = &call->in[1], *out = &call->out[0];
   if (y->size != 1 || x->size != out->size || x->dtype != out->dtype) return NULL;
   double exponent;
