@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/device/cpu/blas.h"
+#include "engine/device/cpu/gemm.h"
 #include "engine/device/cpu/clones.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"

@@ -6,7 +6,7 @@
 //     order.
 #include <string.h>
 
-#include "engine/device/cpu/blas.h"
+#include "engine/device/cpu/gemm.h"
 #include "engine/device/cpu/clones.h"
 #include "engine/ops/gather_columns.h"
 

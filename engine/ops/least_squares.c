@@ -2,7 +2,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "engine/device/cpu/blas.h"
+#include "engine/device/cpu/gemm.h"
 #include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"

@@ -98,7 +98,7 @@ static bool is_single(const td_call *call, td_gemm_job *job) {
 }
 
 static int64_t matmul_workspace(const td_call *call) {
-  td_gemm_job job;
+  td_gemm_job job = {0};
   if (!call->out[0].size) return 0;
   if (is_single(call, &job)) return td_gemm_workspace(call->out[0].dtype, &job);
   td_product p = product_of(call);
@@ -106,7 +106,7 @@ static int64_t matmul_workspace(const td_call *call) {
 }
 
 static int matmul_kernel(const td_call *call) {
-  td_gemm_job job;
+  td_gemm_job job = {0};
   if (!call->out[0].size) return TD_OK;
   if (is_single(call, &job)) {
     td_gemm(call->context->pool, call->out[0].dtype, &job, call->workspace);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/device/cpu/blas.h"
+#include "engine/device/cpu/gemm.h"
 #include "engine/ops/batch.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"

@@ -144,9 +144,17 @@ static void fold(plan *w) {
 
 static td_gemm_job job_of(const plan *w) {
   const td_product *p = w->product;
-  return (td_gemm_job){w->a.transposed,    w->b.transposed, w->m,   p->n,         p->k,
-                       w->a.data,          w->b.data,       p->out, w->a.leading, w->b.leading,
-                       p->n < 1 ? 1 : p->n};
+  return (td_gemm_job){.a_transposed = w->a.transposed,
+                       .b_transposed = w->b.transposed,
+                       .m = w->m,
+                       .n = p->n,
+                       .k = p->k,
+                       .a = w->a.data,
+                       .b = w->b.data,
+                       .c = p->out,
+                       .lda = w->a.leading,
+                       .ldb = w->b.leading,
+                       .ldc = p->n < 1 ? 1 : p->n};
 }
 
 static void plan_open(const td_product *p, plan *w) {

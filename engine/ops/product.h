@@ -3,7 +3,7 @@
 // into the workspace.
 #ifndef TD_OPS_PRODUCT_H
 #define TD_OPS_PRODUCT_H
-#include "engine/device/cpu/blas.h"
+#include "engine/device/cpu/gemm.h"
 #include "engine/ops/op.h"
 
 typedef struct td_axes_group { // axes that act as one, row-major

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "engine/device/cpu/blas.h"
+#include "engine/device/cpu/gemm.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/map.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/base/memory.h"
-#include "engine/device/cpu/blas.h"
+#include "engine/device/cpu/gemm.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/map.h"
 #include "engine/ops/recurrent.h"

@@ -1,35 +1,33 @@
 // Which kernel computes a product, and how it is cut.
 //  1. One row or one column: a matrix times a vector, as sums of rows or as dot products, whichever reads along memory.
-//  2. A handful of multiplications, and integers: plain loops. Small ones and short k: gemm_packed.c.
-//  3. The rest is cut into pieces that hold enough work, each one product of OpenBLAS or of gemm_packed.c. The cut goes
-//     along the longer side of C, or along k where C is small beside it; then the pieces' sums are added in order.
-//     Number and borders of pieces follow from m, n, k and the dtype alone. A piece that takes long is a row of
-//     products of strips, so that it can be broken off between two of them.
-//  4. A float32 product of long k is a sum of short runs, tile by tile of C, since a register that gathers hundreds of
-//     products of one sign loses a digit. The sums of so many runs are added in double.
+//  2. A handful of multiplications, and integers: plain loops.
+//  3. The rest is computed in panels (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008):
+//     A and B are cut along k, strips of each are packed so that they are read from end to end, and pieces of C add the
+//     product of their strips, tile by tile, in the registers (gemm_kernel.h). All threads pack, then all take pieces.
+//  4. Where C is small beside k, k is cut instead; the parts are computed each on one thread, and their sums are added
+//     in order.
+//  5. Number and borders of all pieces follow from m, n, k and the dtype alone.
+//  6. A float32 product of long k is a sum of short runs, since a register that gathers hundreds of products of one
+//     sign loses a digit: a register gathers a run, the inner cache a panel, C some panels, and a double all of them.
 #include <string.h>
 
-#include "engine/device/cpu/blas.h"
+#include "engine/device/cpu/gemm.h"
 #include "engine/device/cpu/clones.h"
-#include "engine/device/cpu/gemm_packed.h"
+#include "engine/device/cpu/gemm_kernel.h"
 #include "engine/tensor/tensor.h"
 
 enum {
   TINY = 64, // multiplications up to which plain loops win
-  SMALL = 8192, // up to which gemm_packed.c wins
-  SHORT = 8, // and so it does up to this k
-  SHORT_TRANSPOSED = 32, // or this one where A is transposed, as in a weight's gradient
+  DEPTH = 256, // of a panel, at most: a strip of B stays in the inner cache
+  SIDE = 1536, // of a tile of C, about at most: the panels of a tile stay in the outer cache
+  LONG = 8 * DEPTH, // of k, in float32: what C gathers
+  FEW = 2, // uses of a strip up to which it is read as it lies
+  NEAR = 1 << 15, // bytes of an operand up to which it is, because all of it stays in the inner cache
   PIECE = 500 << 10, // multiplications of a piece, at least
   PIECES = 16, // at most
-  PIECE_LENGTH = 96, // sides of pieces are no shorter: each packs the whole other operand
-  PIECE_UNIT = 16, // and multiples of this
-  STRIP = 2000000000, // multiplications of a strip, at most about: 50 milliseconds
-  STRIP_UNIT = 192, // sides of strips are multiples of this, which every kernel's registers divide
-  RUN = 128, // of k, in float32: what one register gathers; half of it costs a large product another tenth
-  RUNS = 8, // that C gathers before they are added to a double
-  TILE_ROWS = 256, // of C's tiles, at most
-  TILE_SIZE = 1 << 16, // elements, at most
-  TILE_UNIT = 16, // sides are multiples of this
+  TALL = 10, // strips of A in a piece, at most: they stay in the outer cache
+  PACKED_PIECE = 1 << 16, // elements that a thread packs together
+  PART = 64, // parts of k are no shorter
   DEEP = 4, // k is cut where it is so many times the longer side of C
   VECTOR_PIECE = 1 << 16, // matrix elements that one piece of a matrix times a vector reads
   VECTOR_BYTES = 32,
@@ -37,6 +35,7 @@ enum {
 };
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
 
 static int64_t multiple(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
 static int64_t round_up(int64_t bytes) { return multiple(bytes, ALIGNMENT); }
@@ -178,7 +177,7 @@ static void product_piece(void *argument, int64_t piece) {
 }
 
 static void run_pieces(td_pool *pool, int64_t pieces, td_chunk *work, void *argument) {
-  if (pool) td_pool_run(pool, pieces, work, argument);
+  if (pool && pieces > 1) td_pool_run(pool, pieces, work, argument);
   else
     for (int64_t i = 0; i < pieces; i++) work(argument, i);
 }
@@ -213,136 +212,286 @@ static void run_vector(td_pool *pool, uint8_t dtype, const td_gemm_job *job, cha
   run_pieces(pool, (v.count + v.per_piece - 1) / v.per_piece, product_piece, &v);
 }
 
-// ---- one product on this thread ----
+// ---- panels ----
 
-enum axis { ALONG_M, ALONG_N, ALONG_K };
+typedef struct operand { // lines of length k: the rows of A, the columns of B
+  const char *data; // of the tile's first line
+  const char *packed; // the same by td_gemm_pack, or NULL
+  bool across; // the elements of a line lie behind each other; else those of one p do
+  bool padded; // a strip that isn't full is filled up with zeros: B's, whose lines are read in vectors
+  bool direct; // strips are read as they lie, but for one that must be padded
+  int64_t pitch, lines, side, strips; // between what lies behind each other; of the tile; lines of a strip
+  int64_t there, packed_each; // strips that needn't be packed; that one thread packs together
+  td_strips panel;
+  char *room;
+} operand;
 
-// The part of a product from first on along an axis.
-static td_gemm_job part_of(const td_gemm_job *whole, enum axis axis, int64_t first, int64_t count, int64_t bytes) {
-  td_gemm_job job = *whole;
-  if (axis != ALONG_N)
-    job.a = (const char *)job.a + first * ((axis == ALONG_M) != job.a_transposed ? job.lda : 1) * bytes;
-  if (axis != ALONG_M)
-    job.b = (const char *)job.b + first * ((axis == ALONG_K) != job.b_transposed ? job.ldb : 1) * bytes;
-  *(axis == ALONG_M ? &job.m : axis == ALONG_N ? &job.n : &job.k) = count;
-  if (axis != ALONG_K) job.c = (char *)job.c + first * (axis == ALONG_M ? job.ldc : 1) * bytes;
-  return job;
+typedef struct panels { // of a tile of C
+  const td_gemm_kernel *kernel;
+  td_pool *pool; // NULL: this thread alone
+  int bytes; // of an element
+  operand a, b;
+  char *c;
+  int64_t ldc, k, first, depth; // of the panel
+  int64_t tall, wide, down, across; // strips of a piece; pieces
+  bool add; // to what is in C
+} panels;
+
+static int64_t quotient(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
+static int64_t a_side(const td_gemm_kernel *kernel, int64_t m) { return quotient(m, quotient(m, kernel->rows)); }
+
+static int64_t strip_size(int64_t side, int64_t depth, int bytes) { // elements
+  return round_up((side * depth + TD_STRIP_SLACK) * bytes) / bytes;
 }
 
-// Measured: a quick OpenBLAS wins everywhere (by 2 to 4 on AVX-512); another one loses what it spends on packing.
-static bool prefers_packed(const td_gemm_job *job) {
-  if (td_blas_is_quick()) return false;
-  return job->k <= (job->a_transposed ? SHORT_TRANSPOSED : SHORT) ||
-         (double)job->m * (double)job->n * (double)job->k <= SMALL;
+static int64_t tile_of(int64_t lines, int64_t side) { // tiles of one size, but for the last one
+  return multiple(quotient(lines, quotient(lines, SIDE)), side);
 }
 
-typedef struct single {
-  uint8_t dtype;
-  bool packed; // by gemm_packed.c, else by OpenBLAS
-  double *totals; // of a tile, where k is so long
-  char *blocks; // packed
-} single;
-
-static void multiply(const single *s, const td_gemm_job *job, bool add) {
-  if (s->packed) td_gemm_packed(s->dtype, job, s->blocks, add);
-  else td_blas_gemm(s->dtype, job, add);
+static int64_t operand_bytes(int64_t lines, int64_t side, int64_t k, int bytes) { // of a tile's panel, at most
+  return (quotient(MIN(lines, SIDE), side) + 1) * strip_size(side, MIN(k, DEPTH), bytes) * bytes;
 }
 
-static bool has_runs(uint8_t dtype, int64_t k) { return dtype == TD_FLOAT32 && k >= 2 * RUN; }
+static bool is_long(uint8_t dtype, int64_t k) { return dtype == TD_FLOAT32 && k > LONG; }
 
 static int64_t totals_bytes(uint8_t dtype, int64_t m, int64_t n, int64_t k) {
-  if (!has_runs(dtype, k) || k <= RUN * RUNS) return 0;
-  return round_up(MIN((double)m * (double)n, TILE_SIZE) * (int64_t)sizeof(double));
+  if (!is_long(dtype, k)) return 0;
+  return round_up(MIN(m, 2 * SIDE) * MIN(n, 2 * SIDE) * (int64_t)sizeof(double));
 }
 
-TD_CLONES static void add_to_totals(double *restrict totals, const float *restrict c, int64_t n, bool first) {
-  for (int64_t j = 0; j < n; j++) totals[j] = (first ? 0 : totals[j]) + (double)c[j];
+static operand operand_a(const td_gemm_kernel *kernel, const td_gemm_job *job, int bytes) {
+  operand o = {.data = job->a, .packed = job->a_packed, .across = !job->a_transposed, .pitch = job->lda};
+  o.side = a_side(kernel, job->m);
+  o.direct = !o.packed && (job->n <= FEW * kernel->columns || job->m * job->k * bytes <= NEAR);
+  return o;
 }
 
-TD_CLONES static void settle_totals(float *restrict c, const double *restrict totals, int64_t n) {
-  for (int64_t j = 0; j < n; j++) c[j] = (float)totals[j];
+static operand operand_b(const td_gemm_kernel *kernel, const td_gemm_job *job, int bytes) {
+  operand o = {.data = job->b, .packed = job->b_packed, .across = job->b_transposed, .pitch = job->ldb};
+  o.padded = true;
+  o.side = kernel->columns;
+  o.direct = !o.packed && !o.across && (job->m <= FEW * kernel->rows || job->n * job->k * bytes <= NEAR);
+  return o;
 }
 
-static void multiply_tile(const single *s, const td_gemm_job *tile) {
-  float *c = tile->c;
-  bool long_sum = tile->k > RUN * RUNS;
-  for (int64_t p = 0; p < tile->k; p += RUN * RUNS) {
-    int64_t last = MIN(tile->k, p + RUN * RUNS);
-    for (int64_t q = p; q < last; q += RUN) {
-      td_gemm_job run = part_of(tile, ALONG_K, q, MIN(last - q, RUN), sizeof(float));
-      multiply(s, &run, q > p);
-    }
-    for (int64_t i = 0; i < tile->m && long_sum; i++)
-      add_to_totals(s->totals + i * tile->n, c + i * tile->ldc, tile->n, p == 0);
+static void operand_cut(operand *o, int64_t first, int64_t lines, int64_t k, int bytes) { // its lines in a tile
+  o->data += first * (o->across ? o->pitch : 1) * bytes;
+  if (o->packed) o->packed += first / o->side * strip_size(o->side, k, bytes) * bytes;
+  o->lines = lines;
+  o->strips = quotient(lines, o->side);
+  o->there = o->packed || (o->direct && !o->padded) ? o->strips : o->direct ? lines / o->side : 0;
+}
+
+// Where the strips of a panel are to be found, once they are packed.
+static void operand_panel(operand *o, int64_t k, int64_t first, int64_t depth, int bytes) {
+  const int64_t line = o->across ? o->pitch : 1, step = o->across ? 1 : o->pitch;
+  o->panel = (td_strips){o->room, o->side, strip_size(o->side, depth, bytes), 1, o->side};
+  if (o->packed) {
+    o->panel.data = o->packed + first * o->side * bytes;
+    o->panel.strip = strip_size(o->side, k, bytes);
+  } else if (o->direct) o->panel = (td_strips){o->data + first * step * bytes, o->side, o->side * line, line, step};
+}
+
+// Strips first to last - 1 over a depth from p on.
+static void pack_strips(const td_gemm_kernel *kernel, const operand *o, int64_t first, int64_t last, int64_t p,
+                        int64_t depth, int bytes, char *out) {
+  int64_t line = first * o->side, lines = MIN(o->lines, last * o->side) - line;
+  int64_t strip = strip_size(o->side, depth, bytes);
+  const char *from = o->data + (o->across ? line * o->pitch + p : p * o->pitch + line) * bytes;
+  if (o->padded && lines % o->side) memset(out + (last - 1 - first) * strip * bytes, 0, (size_t)(o->side * depth * bytes));
+  kernel->pack(out, o->side, strip, from, o->pitch, o->across, lines, depth);
+}
+
+static int64_t packed_pieces(const operand *o) { return quotient(o->strips - o->there, o->packed_each); }
+
+static void pack_operand(const panels *w, const operand *o, int64_t piece) {
+  int64_t first = o->there + piece * o->packed_each, last = MIN(first + o->packed_each, o->strips);
+  int64_t at = (first - o->there) * strip_size(o->side, w->depth, w->bytes) * w->bytes;
+  pack_strips(w->kernel, o, first, last, w->first, w->depth, w->bytes, o->room + at);
+}
+
+static void pack_piece(void *argument, int64_t piece) {
+  const panels *w = argument;
+  int64_t pieces = packed_pieces(&w->a);
+  if (piece < pieces) pack_operand(w, &w->a, piece);
+  else pack_operand(w, &w->b, piece - pieces);
+}
+
+static td_strips strips_from(const operand *o, int64_t strip, int bytes) {
+  td_strips s = o->panel;
+  s.data = (const char *)s.data + strip * s.strip * bytes;
+  return s;
+}
+
+static void multiply_piece(void *argument, int64_t piece) {
+  const panels *w = argument;
+  int64_t strip_a = piece / w->across * w->tall, strip_b = piece % w->across * w->wide;
+  int64_t row = strip_a * w->a.side, rows = MIN(w->a.lines - row, w->tall * w->a.side);
+  int64_t column = strip_b * w->b.side, columns = MIN(w->b.lines - column, w->wide * w->b.side);
+  td_strips a = strips_from(&w->a, strip_a, w->bytes), b = strips_from(&w->b, strip_b, w->bytes);
+  char *c = w->c + (row * w->ldc + column) * w->bytes;
+  int64_t rest = w->b.direct ? columns % w->b.side : 0;
+  if (columns > rest) w->kernel->multiply(&a, &b, rows, columns - rest, w->depth, c, w->ldc, w->add);
+  if (!rest) return;
+  td_strips edge = {.data = w->b.room, .step = w->b.side};
+  w->kernel->multiply(&a, &edge, rows, rest, w->depth, c + (columns - rest) * w->bytes, w->ldc, w->add);
+}
+
+static int64_t pieces_of(double work) { // a power of two: threads are often two, four or eight
+  int64_t pieces = 1;
+  while (pieces < PIECES && work >= 2 * pieces * (double)PIECE) pieces *= 2;
+  return pieces;
+}
+
+static void panels_cut(panels *w) {
+  int64_t pieces = pieces_of((double)w->a.lines * (double)w->b.lines * (double)w->depth * (w->bytes / 4));
+  w->down = quotient(w->a.strips, TALL);
+  w->across = MIN(quotient(pieces, w->down), w->b.strips);
+  w->down = MIN(MAX(w->down, quotient(pieces, w->across)), w->a.strips);
+  w->tall = quotient(w->a.strips, w->down);
+  w->wide = quotient(w->b.strips, w->across);
+  w->down = quotient(w->a.strips, w->tall);
+  w->across = quotient(w->b.strips, w->wide);
+  w->a.packed_each = MAX(PACKED_PIECE / (w->a.side * w->depth), 1);
+  w->b.packed_each = MAX(PACKED_PIECE / (w->b.side * w->depth), 1);
+}
+
+static void run_panel(panels *w, int64_t first, int64_t depth) {
+  w->first = first;
+  w->depth = depth;
+  operand_panel(&w->a, w->k, first, depth, w->bytes);
+  operand_panel(&w->b, w->k, first, depth, w->bytes);
+  run_pieces(w->pool, packed_pieces(&w->a) + packed_pieces(&w->b), pack_piece, w);
+  run_pieces(w->pool, w->down * w->across, multiply_piece, w);
+}
+
+typedef struct gathering {
+  double *sums; // rows x columns, without gaps
+  float *c;
+  int64_t ldc, columns;
+  bool first, last;
+} gathering;
+
+TD_CLONES static void gather_row(double *restrict sums, float *restrict c, int64_t n, bool first, bool last) {
+  for (int64_t j = 0; j < n; j++) sums[j] = (first ? 0 : sums[j]) + (double)c[j];
+  for (int64_t j = 0; j < n && last; j++) c[j] = (float)sums[j];
+}
+
+static void gather_piece(void *argument, int64_t row) {
+  const gathering *t = argument;
+  gather_row(t->sums + row * t->columns, t->c + row * t->ldc, t->columns, t->first, t->last);
+}
+
+static void run_tile(panels *w, double *sums) {
+  int64_t depth = quotient(w->k, quotient(w->k, DEPTH));
+  w->depth = depth;
+  panels_cut(w);
+  for (int64_t p = 0; p < w->k && !td_pool_stopped(w->pool); p += depth) {
+    w->add = sums ? p % (depth * (LONG / DEPTH)) != 0 : p > 0;
+    run_panel(w, p, MIN(w->k - p, depth));
+    bool last = p + depth >= w->k;
+    if (!sums || (!last && (p / depth + 1) % (LONG / DEPTH))) continue;
+    gathering t = {sums, (float *)w->c, w->ldc, w->b.lines, p < depth * (LONG / DEPTH), last};
+    run_pieces(w->pool, w->a.lines, gather_piece, &t);
   }
-  for (int64_t i = 0; i < tile->m && long_sum; i++) settle_totals(c + i * tile->ldc, s->totals + i * tile->n, tile->n);
 }
 
-static int64_t tile_of(int64_t side, int64_t most) { // tiles of one size, the last one but for what is left over
-  int64_t tiles = (side - 1) / most + 1;
-  return MIN(multiple((side + tiles - 1) / tiles, TILE_UNIT), most);
-}
-
-static void multiply_single(const single *s, const td_gemm_job *job) {
-  if (!has_runs(s->dtype, job->k)) {
-    multiply(s, job, false);
-    return;
-  }
-  int64_t rows = tile_of(job->m, TILE_ROWS), columns = tile_of(job->n, TILE_SIZE / (rows ? rows : 1));
-  for (int64_t i = 0; i < job->m; i += rows) {
-    td_gemm_job band = part_of(job, ALONG_M, i, MIN(job->m - i, rows), sizeof(float));
+// room: td_gemm_single_bytes
+static void run_tiles(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char *room) {
+  const td_gemm_kernel *kernel = td_gemm_kernel_of(dtype);
+  int bytes = td_dtype_bytes(dtype);
+  operand a = operand_a(kernel, job, bytes), b = operand_b(kernel, job, bytes);
+  a.room = room;
+  b.room = a.room + operand_bytes(job->m, kernel->rows, job->k, bytes);
+  char *sums = b.room + operand_bytes(job->n, kernel->columns, job->k, bytes);
+  int64_t rows = tile_of(job->m, a.side), columns = tile_of(job->n, b.side);
+  for (int64_t i = 0; i < job->m; i += rows)
     for (int64_t j = 0; j < job->n; j += columns) {
-      td_gemm_job tile = part_of(&band, ALONG_N, j, MIN(job->n - j, columns), sizeof(float));
-      multiply_tile(s, &tile);
+      panels w = {.kernel = kernel, .pool = pool, .bytes = bytes, .a = a, .b = b, .ldc = job->ldc, .k = job->k};
+      w.c = (char *)job->c + (i * job->ldc + j) * bytes;
+      operand_cut(&w.a, i, MIN(job->m - i, rows), job->k, bytes);
+      operand_cut(&w.b, j, MIN(job->n - j, columns), job->k, bytes);
+      run_tile(&w, is_long(dtype, job->k) ? (double *)sums : NULL);
     }
-  }
 }
 
-void td_gemm_single(uint8_t dtype, const td_gemm_job *job, void *room) {
-  int64_t totals = totals_bytes(dtype, job->m, job->n, job->k);
-  single s = {dtype, prefers_packed(job) || !td_blas_takes(job), room, (char *)room + totals};
-  multiply_single(&s, job);
-}
+void td_gemm_single(uint8_t dtype, const td_gemm_job *job, void *room) { run_tiles(NULL, dtype, job, room); }
 
 int64_t td_gemm_single_bytes(uint8_t dtype, int64_t m, int64_t n, int64_t k) {
-  return round_up(td_gemm_packed_bytes(dtype, m, n, k)) + totals_bytes(dtype, m, n, k);
+  const td_gemm_kernel *kernel = td_gemm_kernel_of(dtype);
+  int bytes = td_dtype_bytes(dtype);
+  return operand_bytes(m, kernel->rows, k, bytes) + operand_bytes(n, kernel->columns, k, bytes) +
+         totals_bytes(dtype, m, n, k);
 }
 
-// ---- pieces of a large product ----
+// ---- operands packed beforehand ----
 
-typedef struct cut {
-  const td_pool *pool;
+int64_t td_gemm_packed_bytes(uint8_t dtype, bool left, int64_t lines, int64_t k) {
+  const td_gemm_kernel *kernel = td_gemm_kernel_of(dtype);
+  int64_t side = left ? a_side(kernel, lines) : kernel->columns;
+  int bytes = td_dtype_bytes(dtype);
+  return quotient(lines, side) * strip_size(side, k, bytes) * bytes;
+}
+
+typedef struct packing {
+  const td_gemm_kernel *kernel;
+  operand o;
+  int64_t k, strip;
+  int bytes;
+  char *out;
+} packing;
+
+static void packing_piece(void *argument, int64_t strip) {
+  const packing *g = argument;
+  pack_strips(g->kernel, &g->o, strip, strip + 1, 0, g->k, g->bytes, g->out + strip * g->strip * g->bytes);
+}
+
+void td_gemm_pack(td_pool *pool, uint8_t dtype, const td_gemm_job *job, bool left, void *out) {
+  packing g = {.kernel = td_gemm_kernel_of(dtype), .k = job->k, .bytes = td_dtype_bytes(dtype), .out = out};
+  g.o = left ? operand_a(g.kernel, job, g.bytes) : operand_b(g.kernel, job, g.bytes);
+  operand_cut(&g.o, 0, left ? job->m : job->n, g.k, g.bytes);
+  g.strip = strip_size(g.o.side, g.k, g.bytes);
+  run_pieces(pool, g.o.strips, packing_piece, &g);
+}
+
+// ---- parts of k ----
+
+typedef struct parts {
   const td_gemm_job *job;
   uint8_t dtype;
-  enum axis axis;
-  int64_t length, per_piece, pieces;
-  bool packed; // by gemm_packed.c, else by OpenBLAS
-  int64_t sum_bytes, total_bytes, block_bytes;
-  char *sums; // ALONG_K: C of each piece but the first, without gaps
-  char *room; // total_bytes of totals and block_bytes of blocks, of each piece
-} cut;
+  int64_t count, length, single_bytes;
+  char *sums, *room; // C of each part but the first, without gaps; single_bytes for each
+} parts;
 
-static void run_strips(const cut *c, const td_gemm_job *job, char *room) {
-  enum axis axis = c->axis == ALONG_M || (c->axis == ALONG_K && job->n > job->m) ? ALONG_N : ALONG_M;
-  int64_t length = axis == ALONG_M ? job->m : job->n;
-  double strips = 1 + (double)job->m * (double)job->n * (double)job->k * (c->dtype == TD_FLOAT64 ? 2 : 1) / STRIP;
-  int64_t strip = ((int64_t)((double)length / strips) / STRIP_UNIT + 1) * STRIP_UNIT;
-  const single s = {c->dtype, c->packed, (double *)room, room + c->total_bytes};
-  for (int64_t first = 0; first < length && !td_pool_stopped(c->pool); first += strip) {
-    td_gemm_job part = part_of(job, axis, first, MIN(length - first, strip), td_dtype_bytes(c->dtype));
-    multiply_single(&s, &part);
-  }
+static int64_t part_length(const td_gemm_job *job, int bytes) { // k where it isn't cut
+  if (job->k / DEEP < MAX(job->m, job->n) || job->a_packed || job->b_packed) return job->k;
+  int64_t count = MIN(pieces_of((double)job->m * (double)job->n * (double)job->k * (bytes / 4)), job->k / PART);
+  return quotient(job->k, MAX(count, 1));
 }
 
-static void cut_piece(void *argument, int64_t piece) {
-  cut *c = argument;
-  int64_t first = piece * c->per_piece, count = MIN(c->length - first, c->per_piece), bytes = td_dtype_bytes(c->dtype);
-  td_gemm_job job = part_of(c->job, c->axis, first, count, bytes);
-  if (c->axis == ALONG_K && piece) {
-    job.c = c->sums + (piece - 1) * job.m * job.n * bytes;
+static parts parts_of(uint8_t dtype, const td_gemm_job *job) {
+  parts p = {.job = job, .dtype = dtype, .length = part_length(job, td_dtype_bytes(dtype))};
+  p.count = quotient(job->k, p.length);
+  p.single_bytes = td_gemm_single_bytes(dtype, job->m, job->n, p.length);
+  return p;
+}
+
+static int64_t sums_bytes(const parts *p) {
+  return round_up((p->count - 1) * p->job->m * p->job->n * td_dtype_bytes(p->dtype));
+}
+
+static void part_piece(void *argument, int64_t part) {
+  const parts *p = argument;
+  int64_t first = part * p->length, bytes = td_dtype_bytes(p->dtype);
+  td_gemm_job job = *p->job;
+  job.k = MIN(job.k - first, p->length);
+  job.a = (const char *)job.a + first * (job.a_transposed ? job.lda : 1) * bytes;
+  job.b = (const char *)job.b + first * (job.b_transposed ? 1 : job.ldb) * bytes;
+  if (part) {
+    job.c = p->sums + (part - 1) * job.m * job.n * bytes;
     job.ldc = job.n;
   }
-  run_strips(c, &job, c->room + piece * (c->total_bytes + c->block_bytes));
+  td_gemm_single(p->dtype, &job, p->room + part * p->single_bytes);
 }
 
 #define ADD_SUMS(type, name)                                                                            \
@@ -361,70 +510,46 @@ static void cut_piece(void *argument, int64_t piece) {
 ADD_SUMS(float, single)
 ADD_SUMS(double, twofold)
 
-static void add_sums(const cut *c) {
-  const td_gemm_job *job = c->job;
+static void add_sums(const parts *p) {
+  const td_gemm_job *job = p->job;
   int64_t size = job->m * job->n;
   for (int64_t i = 0; i < job->m; i++) {
-    if (c->dtype == TD_FLOAT32)
-      single_add_sums((float *)job->c + i * job->ldc, (const float *)c->sums + i * job->n, c->pieces - 1, size, job->n);
+    if (p->dtype == TD_FLOAT32)
+      single_add_sums((float *)job->c + i * job->ldc, (const float *)p->sums + i * job->n, p->count - 1, size, job->n);
     else
-      twofold_add_sums((double *)job->c + i * job->ldc, (const double *)c->sums + i * job->n, c->pieces - 1, size,
+      twofold_add_sums((double *)job->c + i * job->ldc, (const double *)p->sums + i * job->n, p->count - 1, size,
                        job->n);
   }
 }
 
-static void cut_choose(uint8_t dtype, const td_gemm_job *job, cut *c) {
-  int64_t side = job->m >= job->n ? job->m : job->n;
-  *c = (cut){.job = job, .dtype = dtype};
-  c->axis = job->k / DEEP >= side ? ALONG_K : job->m >= job->n ? ALONG_M : ALONG_N;
-  c->length = c->axis == ALONG_K ? job->k : side;
-  double work = (double)job->m * (double)job->n * (double)job->k * (dtype == TD_FLOAT64 ? 2 : 1) / PIECE;
-  int64_t pieces = work < PIECES ? (int64_t)work : PIECES;
-  pieces = MIN(pieces, c->length / PIECE_LENGTH);
-  if (pieces < 1) pieces = 1;
-  c->per_piece = (c->length + pieces - 1) / pieces;
-  c->per_piece = multiple(c->per_piece, PIECE_UNIT);
-  c->pieces = (c->length + c->per_piece - 1) / c->per_piece;
-  int64_t sides[] = {[ALONG_M] = job->m, [ALONG_N] = job->n, [ALONG_K] = job->k};
-  sides[c->axis] = MIN(c->length, c->per_piece);
-  td_gemm_job piece = {
-      .a_transposed = job->a_transposed, .m = sides[ALONG_M], .n = sides[ALONG_N], .k = sides[ALONG_K]};
-  c->packed = prefers_packed(&piece) || !td_blas_takes(job);
-  if (c->axis == ALONG_K) c->sum_bytes = round_up((c->pieces - 1) * job->m * job->n * td_dtype_bytes(dtype));
-  c->total_bytes = totals_bytes(dtype, piece.m, piece.n, piece.k);
-  if (c->packed) c->block_bytes = td_gemm_packed_bytes(dtype, piece.m, piece.n, piece.k);
-}
-
-static void run_cut(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char *workspace) {
-  cut c;
-  char nothing; // what lies in a workspace of no bytes
-  if (!workspace) workspace = &nothing;
-  cut_choose(dtype, job, &c);
-  c.pool = pool;
-  c.sums = workspace;
-  c.room = workspace + c.sum_bytes;
-  run_pieces(pool, c.pieces, cut_piece, &c);
-  if (c.axis == ALONG_K) add_sums(&c);
+static void run_parts(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char *workspace) {
+  parts p = parts_of(dtype, job);
+  p.sums = workspace;
+  p.room = workspace + sums_bytes(&p);
+  if (p.count == 1) run_tiles(pool, dtype, job, p.room);
+  else {
+    run_pieces(pool, p.count, part_piece, &p);
+    add_sums(&p);
+  }
 }
 
 // ---- which one ----
 
-enum method { NOTHING, PLAIN_LOOPS, VECTOR, CUT };
+enum method { NOTHING, PLAIN_LOOPS, VECTOR, PANELS };
 
 static enum method method_of(uint8_t dtype, const td_gemm_job *job) {
   if (job->m == 0 || job->n == 0) return NOTHING;
   bool floating = dtype == TD_FLOAT32 || dtype == TD_FLOAT64;
   if (!floating || job->k == 0 || (double)job->m * (double)job->n * (double)job->k <= TINY) return PLAIN_LOOPS;
-  return job->m == 1 || job->n == 1 ? VECTOR : CUT;
+  return job->m == 1 || job->n == 1 ? VECTOR : PANELS;
 }
 
 int64_t td_gemm_workspace(uint8_t dtype, const td_gemm_job *job) {
   enum method method = method_of(dtype, job);
   if (method == VECTOR) return gathers(job) ? round_up(job->k * td_dtype_bytes(dtype)) : 0;
-  if (method != CUT) return 0;
-  cut c;
-  cut_choose(dtype, job, &c);
-  return c.sum_bytes + c.pieces * (c.total_bytes + c.block_bytes);
+  if (method != PANELS) return 0;
+  parts p = parts_of(dtype, job);
+  return sums_bytes(&p) + p.count * p.single_bytes;
 }
 
 void td_gemm(td_pool *pool, uint8_t dtype, const td_gemm_job *job, void *workspace) {
@@ -432,6 +557,6 @@ void td_gemm(td_pool *pool, uint8_t dtype, const td_gemm_job *job, void *workspa
   case NOTHING: break;
   case PLAIN_LOOPS: run_plain(dtype, job); break;
   case VECTOR: run_vector(pool, dtype, job, workspace); break;
-  case CUT: run_cut(pool, dtype, job, workspace); break;
+  case PANELS: run_parts(pool, dtype, job, workspace); break;
   }
 }

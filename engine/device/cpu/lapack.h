@@ -1,4 +1,4 @@
-// LAPACK's routines, declared by ourselves and found at run time in the library that blas.c opens. Matrices lie
+// LAPACK's routines, declared by ourselves and found in OpenBLAS, which is opened at run time. Matrices lie
 // column by column, sizes are ints, and every argument is passed by address, as Fortran has it; the length of each
 // text follows at the end. A routine runs on the thread that calls it.
 #ifndef TD_DEVICE_CPU_LAPACK_H

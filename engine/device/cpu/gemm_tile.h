@@ -1,0 +1,182 @@
+// The kernels of one machine and dtype, made by including this file with
+//   NAME(part): the name of a part;  T: float or double;  BYTES: of a vector;  ROWS: of a tile, at most 6 or 14;
+//   RUN: of the depth, what a register gathers;  TARGET: attribute of the functions.
+// A tile is so many rows of two vectors, or of one at the edge. Its sums stay in registers for a run; those of runs are
+// added in a buffer of the inner cache, which goes to C at the end: a register that gathers hundreds of products of one
+// sign would lose a digit.
+
+typedef T NAME(vector) __attribute__((vector_size(BYTES), aligned(sizeof(T)), may_alias));
+enum { NAME(lanes) = BYTES / sizeof(T), NAME(columns) = 2 * NAME(lanes) };
+
+typedef struct NAME(task) {
+  T *c;
+  const T *a, *b; // rows a_line apart, steps of the depth a_step; lines of vectors, b_step apart
+  int64_t a_line, a_step, b_step, ldc, depth, columns;
+  bool add; // to what is in C
+  bool straight; // one run, stored to C
+  _Alignas(64) NAME(vector) totals[ROWS * 2];
+} NAME(task);
+
+TARGET static inline __attribute__((always_inline)) void NAME(tile)(int rows, int vectors, NAME(task) *t) {
+  const T *b = t->b, *a[ROWS];
+  for (int i = 0; i < rows; i++) a[i] = t->a + i * t->a_line;
+  for (int64_t p = 0, at = 0, depth = t->depth, a_step = t->a_step, b_step = t->b_step; p < depth;) {
+    NAME(vector) sums[ROWS][2] = {0};
+    const int64_t last = depth - p < RUN + RUN / 2 ? depth : p + RUN;
+    const bool first = p == 0;
+    for (; p < last; p++, at += a_step, b += b_step) {
+      NAME(vector) line[2];
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++) line[v] = *(const NAME(vector) *)(b + v * NAME(lanes));
+#pragma GCC unroll 14
+      for (int i = 0; i < rows; i++)
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) sums[i][v] += a[i][at] * line[v];
+    }
+    if (t->straight) {
+      T *c = t->c;
+#pragma GCC unroll 14
+      for (int i = 0; i < rows; i++, c += t->ldc)
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) *(NAME(vector) *)(c + v * NAME(lanes)) = sums[i][v];
+      return;
+    }
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++) {
+        NAME(vector) *total = &t->totals[i * vectors + v];
+        *total = first ? sums[i][v] : (NAME(vector))(*total + sums[i][v]);
+      }
+  }
+}
+
+#define SIZE(rows)                                                                            \
+  TARGET static void NAME(tile_##rows##_1)(NAME(task) * t) { NAME(tile)(rows, 1, t); } \
+  TARGET static void NAME(tile_##rows##_2)(NAME(task) * t) { NAME(tile)(rows, 2, t); }
+SIZE(1)
+SIZE(2)
+SIZE(3)
+SIZE(4)
+SIZE(5)
+SIZE(6)
+#if ROWS == 14
+SIZE(7)
+SIZE(8)
+SIZE(9)
+SIZE(10)
+SIZE(11)
+SIZE(12)
+SIZE(13)
+SIZE(14)
+#endif
+#undef SIZE
+
+#define SIZE(rows) {NAME(tile_##rows##_1), NAME(tile_##rows##_2)},
+static void (*const NAME(tiles)[ROWS][2])(NAME(task) *) = {
+  SIZE(1) SIZE(2) SIZE(3) SIZE(4) SIZE(5) SIZE(6)
+#if ROWS == 14
+  SIZE(7) SIZE(8) SIZE(9) SIZE(10) SIZE(11) SIZE(12) SIZE(13) SIZE(14)
+#endif
+};
+#undef SIZE
+
+TARGET static inline __attribute__((always_inline)) void NAME(deliver_rows)(const NAME(task) *t, int64_t rows,
+                                                                            int vectors, bool add) {
+  const NAME(vector) *total = t->totals;
+  T *c = t->c;
+  for (int64_t i = 0; i < rows; i++, c += t->ldc, total += vectors)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) {
+      NAME(vector) *to = (NAME(vector) *)(c + v * NAME(lanes));
+      *to = add ? (NAME(vector))(*to + total[v]) : total[v];
+    }
+}
+
+TARGET static void NAME(deliver)(const NAME(task) *t, int64_t rows, int vectors) {
+  if (t->columns < vectors * NAME(lanes)) {
+    const T *total = (const T *)t->totals;
+    T *c = t->c;
+    for (int64_t i = 0; i < rows; i++, c += t->ldc, total += vectors * NAME(lanes))
+      for (int64_t j = 0; j < t->columns; j++) c[j] = t->add ? c[j] + total[j] : total[j];
+  } else if (vectors == 1) t->add ? NAME(deliver_rows)(t, rows, 1, true) : NAME(deliver_rows)(t, rows, 1, false);
+  else t->add ? NAME(deliver_rows)(t, rows, 2, true) : NAME(deliver_rows)(t, rows, 2, false);
+}
+
+TARGET static void NAME(multiply)(const td_strips *a, const td_strips *b, int64_t m, int64_t n, int64_t depth, void *c,
+                                  int64_t ldc, bool add) {
+  NAME(task) t = {.a_line = a->line, .a_step = a->step, .b_step = b->step, .ldc = ldc, .depth = depth, .add = add};
+  for (int64_t j = 0, strip_b = 0; j < n; j += NAME(columns), strip_b++) {
+    t.columns = n - j < NAME(columns) ? n - j : NAME(columns);
+    t.b = (const T *)b->data + strip_b * b->strip;
+    const bool two = t.columns > NAME(lanes);
+    t.straight = !add && depth < RUN + RUN / 2 && t.columns == (two + 1) * NAME(lanes);
+    for (int64_t i = 0, strip_a = 0; i < m; i += a->side, strip_a++) {
+      const int64_t rows = m - i < a->side ? m - i : a->side;
+      t.a = (const T *)a->data + strip_a * a->strip;
+      t.c = (T *)c + i * ldc + j;
+      for (int64_t r = 0; r < rows; r++) {
+        __builtin_prefetch(t.c + r * ldc, 1);
+        __builtin_prefetch(t.c + r * ldc + t.columns - 1, 1);
+      }
+      NAME(tiles)[rows - 1][two](&t);
+      if (!t.straight) NAME(deliver)(&t, rows, two + 1);
+    }
+  }
+}
+
+// Cache line by cache line, square blocks are turned in registers. What the last rows of a block write too much, the
+// next ones write over: so the last rows go first, and a strip needs room for some elements more.
+TARGET static void NAME(pack_across)(T *out, int64_t step, const T *data, int64_t pitch, int64_t rows, int64_t depth) {
+  typedef T block __attribute__((vector_size(16), aligned(sizeof(T)), may_alias));
+  enum { SQUARE = 16 / sizeof(T), LINE = 64 / sizeof(T) };
+  for (int64_t p = 0; p < depth; p += LINE) {
+    const int64_t whole = depth - p < LINE ? (depth - p) / SQUARE * SQUARE : LINE;
+    for (int64_t i = (rows - 1) / SQUARE * SQUARE; i >= 0 && whole; i -= SQUARE) {
+      const T *line[SQUARE];
+      for (int r = 0; r < SQUARE; r++) line[r] = data + (i + r < rows ? i + r : rows - 1) * pitch + p;
+      T *to = out + p * step + i;
+      for (int64_t q = 0; q < whole; q += SQUARE, to += SQUARE * step) {
+        block from[SQUARE], turned[SQUARE];
+        for (int r = 0; r < SQUARE; r++) from[r] = *(const block *)(line[r] + q);
+        TURN(from, turned);
+        for (int r = 0; r < SQUARE; r++) *(block *)(to + r * step) = turned[r];
+      }
+    }
+    for (int64_t q = p + whole; q < depth && q < p + LINE; q++)
+      for (int64_t i = 0; i < rows; i++) out[q * step + i] = data[i * pitch + q];
+  }
+}
+
+TARGET static void NAME(pack_along)(T *out, int64_t side, int64_t strip, const T *data, int64_t pitch, int64_t lines,
+                                    int64_t depth) {
+  for (int64_t p = 0; p < depth; p++, out += side, data += pitch) {
+    T *to = out;
+    int64_t i = 0;
+    if (side == NAME(columns))
+      for (; i + NAME(columns) <= lines; i += NAME(columns), to += strip)
+        memcpy(to, data + i, NAME(columns) * sizeof(T));
+    for (; i + side <= lines; i += side, to += strip)
+      for (int64_t j = 0; j < side; j++) to[j] = data[i + j];
+    for (int64_t j = 0; i + j < lines; j++) to[j] = data[i + j];
+  }
+}
+
+static void NAME(pack)(void *out, int64_t side, int64_t strip, const void *data, int64_t pitch, bool across,
+                       int64_t lines, int64_t depth) {
+  if (!across) NAME(pack_along)(out, side, strip, data, pitch, lines, depth);
+  else
+    for (int64_t i = 0, s = 0; i < lines; i += side, s++)
+      NAME(pack_across)((T *)out + s * strip, side, (const T *)data + i * pitch, pitch,
+                        lines - i < side ? lines - i : side, depth);
+}
+
+static const td_gemm_kernel NAME(kernel) = {ROWS, NAME(columns), NAME(lanes), NAME(multiply), NAME(pack)};
+
+#undef NAME
+#undef T
+#undef BYTES
+#undef ROWS
+#undef RUN
+#undef TARGET
+#undef TURN
