@@ -86,7 +86,7 @@ typedef struct walk {
   const uint8_t *mask; // NULL: every step counts
   char *bias, *from_state; // gates + 1 blocks; batch x gates
   char *zeros; // batch x units, where no state is given
-  char *space; // of the matrix products
+  char *space, *packed; // of the matrix products; w_state for the steps
   char *y, *kept;
   int64_t time; // of the step that runs
   const char *h_before, *c_before; // of its first example
@@ -119,6 +119,7 @@ static td_gemm_job state_product(const walk *w) {
                        .lda = pitch,
                        .b = w->w_state,
                        .ldb = pitch,
+                       .b_packed = w->packed,
                        .c = w->from_state,
                        .ldc = pitch_of(rows)};
 }
@@ -142,6 +143,8 @@ static void place(const td_call *call, const td_recurrence *r, td_scratch *scrat
   w->bias = td_scratch_take(scratch, (r->cell->gates + 1) * w->units, w->bytes);
   w->from_state = td_scratch_take(scratch, w->batch * r->cell->gates, w->units * w->bytes + 1);
   w->zeros = td_scratch_take(scratch, w->batch, w->units * w->bytes + 1);
+  if (w->batch > 1 && w->steps > 1)
+    w->packed = td_scratch_take(scratch, td_gemm_packed_bytes(dtype, false, r->cell->gates * w->units, w->units), 1);
   td_gemm_job projections = input_products(w), product = state_product(w);
   int64_t bytes = td_gemm_workspace(dtype, &projections), more = td_gemm_workspace(dtype, &product);
   w->space = td_scratch_take(scratch, bytes > more ? bytes : more, 1);
@@ -191,6 +194,8 @@ static void step_examples(void *argument, int64_t first, int64_t last) {
 
 static void run_steps(td_pool *pool, walk *w) {
   int64_t rows = w->cell->gates * w->units, H = w->units * w->bytes, kept = w->cell->kept * H;
+  td_gemm_job all = state_product(w);
+  if (w->packed) td_gemm_pack(pool, w->dtype, &all, false, w->packed);
   for (int64_t i = 0; i < w->steps; i++) {
     w->time = w->reverse ? w->steps - 1 - i : i;
     td_gemm_job product = state_product(w);

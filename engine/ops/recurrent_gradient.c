@@ -38,7 +38,7 @@ typedef struct walk {
   bool reverse;
   int64_t steps, batch, units, bytes;
   const char *in[INPUTS]; // NULL: not given
-  char *zeros, *through, *space, *gradients, *dh, *dc;
+  char *zeros, *through, *space, *packed, *gradients, *dh, *dc; // packed: w_state for the steps
   int64_t time, before; // the step, and the one whose state it started from; -1: the first states
 } walk;
 
@@ -51,6 +51,7 @@ static td_gemm_job state_product(const walk *w) { // what goes through the weigh
                        .lda = pitch ? pitch : 1,
                        .b = w->in[W_STATE],
                        .ldb = w->units ? w->units : 1,
+                       .b_packed = w->packed,
                        .c = w->through,
                        .ldc = w->units ? w->units : 1};
 }
@@ -68,6 +69,8 @@ static void place(const td_call *call, td_scratch *scratch, walk *w) {
   w->zeros = td_scratch_take(scratch, w->batch, w->units * w->bytes + 1);
   w->through = td_scratch_take(scratch, w->batch, w->units * w->bytes + 1);
   w->gradients = call->out[0].data;
+  if (w->batch > 1 && w->steps > 1)
+    w->packed = td_scratch_take(scratch, td_gemm_packed_bytes(w->dtype, false, w->units, w->cell->gates * w->units), 1);
   td_gemm_job product = state_product(w);
   w->space = td_scratch_take(scratch, td_gemm_workspace(w->dtype, &product), 1);
 }
@@ -134,6 +137,8 @@ static int adjoint_kernel(const td_call *call) {
   memset(w.zeros, 0, (size_t)size);
   start(w.dh, w.in[DH], size);
   if (w.cell->has_c) start(w.dc, w.in[DC], size);
+  td_gemm_job all = state_product(&w);
+  if (w.packed) td_gemm_pack(pool, w.dtype, &all, false, w.packed);
   for (int64_t i = w.steps - 1; i >= 0; i--) {
     w.time = w.reverse ? w.steps - 1 - i : i;
     w.before = i == 0 ? -1 : w.reverse ? w.time + 1 : w.time - 1;

@@ -114,6 +114,9 @@ static void try_size(uint8_t dtype, int64_t m, int64_t k, int64_t n, bool at, bo
     void *room = td_memory_new((size_t)td_gemm_single_bytes(dtype, m, n, k));
     td_gemm_single(dtype, &with, room);
     check_product(dtype, &job, left ? "a packed" : "b packed");
+    clear(c, dtype, c_count);
+    td_gemm(wide->pool, dtype, &with, work);
+    check_product(dtype, &job, left ? "a packed, cut" : "b packed, cut");
     td_memory_free(room);
     td_memory_free(packed);
   }

@@ -217,6 +217,7 @@ static void run_vector(td_pool *pool, uint8_t dtype, const td_gemm_job *job, cha
 typedef struct operand { // lines of length k: the rows of A, the columns of B
   const char *data; // of the tile's first line
   const char *packed; // the same by td_gemm_pack, or NULL
+  int64_t packed_k; // the depth that it was packed with
   bool across; // the elements of a line lie behind each other; else those of one p do
   bool padded; // a strip that isn't full is filled up with zeros: B's, whose lines are read in vectors
   bool direct; // strips are read as they lie, but for one that must be padded
@@ -274,21 +275,21 @@ static operand operand_b(const td_gemm_kernel *kernel, const td_gemm_job *job, i
   return o;
 }
 
-static void operand_cut(operand *o, int64_t first, int64_t lines, int64_t k, int bytes) { // its lines in a tile
+static void operand_cut(operand *o, int64_t first, int64_t lines, int bytes) { // its lines in a tile
   o->data += first * (o->across ? o->pitch : 1) * bytes;
-  if (o->packed) o->packed += first / o->side * strip_size(o->side, k, bytes) * bytes;
+  if (o->packed) o->packed += first / o->side * strip_size(o->side, o->packed_k, bytes) * bytes;
   o->lines = lines;
   o->strips = quotient(lines, o->side);
   o->there = o->packed || (o->direct && !o->padded) ? o->strips : o->direct ? lines / o->side : 0;
 }
 
 // Where the strips of a panel are to be found, once they are packed.
-static void operand_panel(operand *o, int64_t k, int64_t first, int64_t depth, int bytes) {
+static void operand_panel(operand *o, int64_t first, int64_t depth, int bytes) {
   const int64_t line = o->across ? o->pitch : 1, step = o->across ? 1 : o->pitch;
   o->panel = (td_strips){o->room, o->side, strip_size(o->side, depth, bytes), 1, o->side};
   if (o->packed) {
     o->panel.data = o->packed + first * o->side * bytes;
-    o->panel.strip = strip_size(o->side, k, bytes);
+    o->panel.strip = strip_size(o->side, o->packed_k, bytes);
   } else if (o->direct) o->panel = (td_strips){o->data + first * step * bytes, o->side, o->side * line, line, step};
 }
 
@@ -359,8 +360,8 @@ static void panels_cut(panels *w) {
 static void run_panel(panels *w, int64_t first, int64_t depth) {
   w->first = first;
   w->depth = depth;
-  operand_panel(&w->a, w->k, first, depth, w->bytes);
-  operand_panel(&w->b, w->k, first, depth, w->bytes);
+  operand_panel(&w->a, first, depth, w->bytes);
+  operand_panel(&w->b, first, depth, w->bytes);
   run_pieces(w->pool, packed_pieces(&w->a) + packed_pieces(&w->b), pack_piece, w);
   run_pieces(w->pool, w->down * w->across, multiply_piece, w);
 }
@@ -396,11 +397,12 @@ static void run_tile(panels *w, double *sums) {
   }
 }
 
-// room: td_gemm_single_bytes
-static void run_tiles(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char *room) {
+// room: td_gemm_single_bytes. packed_k: of the operands that are packed.
+static void run_tiles(td_pool *pool, uint8_t dtype, const td_gemm_job *job, int64_t packed_k, char *room) {
   const td_gemm_kernel *kernel = td_gemm_kernel_of(dtype);
   int bytes = td_dtype_bytes(dtype);
   operand a = operand_a(kernel, job, bytes), b = operand_b(kernel, job, bytes);
+  a.packed_k = b.packed_k = packed_k;
   a.room = room;
   b.room = a.room + operand_bytes(job->m, kernel->rows, job->k, bytes);
   char *sums = b.room + operand_bytes(job->n, kernel->columns, job->k, bytes);
@@ -409,13 +411,15 @@ static void run_tiles(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char
     for (int64_t j = 0; j < job->n; j += columns) {
       panels w = {.kernel = kernel, .pool = pool, .bytes = bytes, .a = a, .b = b, .ldc = job->ldc, .k = job->k};
       w.c = (char *)job->c + (i * job->ldc + j) * bytes;
-      operand_cut(&w.a, i, MIN(job->m - i, rows), job->k, bytes);
-      operand_cut(&w.b, j, MIN(job->n - j, columns), job->k, bytes);
+      operand_cut(&w.a, i, MIN(job->m - i, rows), bytes);
+      operand_cut(&w.b, j, MIN(job->n - j, columns), bytes);
       run_tile(&w, is_long(dtype, job->k) ? (double *)sums : NULL);
     }
 }
 
-void td_gemm_single(uint8_t dtype, const td_gemm_job *job, void *room) { run_tiles(NULL, dtype, job, room); }
+void td_gemm_single(uint8_t dtype, const td_gemm_job *job, void *room) {
+  run_tiles(NULL, dtype, job, job->k, room);
+}
 
 int64_t td_gemm_single_bytes(uint8_t dtype, int64_t m, int64_t n, int64_t k) {
   const td_gemm_kernel *kernel = td_gemm_kernel_of(dtype);
@@ -449,7 +453,7 @@ static void packing_piece(void *argument, int64_t strip) {
 void td_gemm_pack(td_pool *pool, uint8_t dtype, const td_gemm_job *job, bool left, void *out) {
   packing g = {.kernel = td_gemm_kernel_of(dtype), .k = job->k, .bytes = td_dtype_bytes(dtype), .out = out};
   g.o = left ? operand_a(g.kernel, job, g.bytes) : operand_b(g.kernel, job, g.bytes);
-  operand_cut(&g.o, 0, left ? job->m : job->n, g.k, g.bytes);
+  operand_cut(&g.o, 0, left ? job->m : job->n, g.bytes);
   g.strip = strip_size(g.o.side, g.k, g.bytes);
   run_pieces(pool, g.o.strips, packing_piece, &g);
 }
@@ -464,7 +468,7 @@ typedef struct parts {
 } parts;
 
 static int64_t part_length(const td_gemm_job *job, int bytes) { // k where it isn't cut
-  if (job->k / DEEP < MAX(job->m, job->n) || job->a_packed || job->b_packed) return job->k;
+  if (job->k / DEEP < MAX(job->m, job->n)) return job->k;
   int64_t count = MIN(pieces_of((double)job->m * (double)job->n * (double)job->k * (bytes / 4)), job->k / PART);
   return quotient(job->k, MAX(count, 1));
 }
@@ -487,11 +491,14 @@ static void part_piece(void *argument, int64_t part) {
   job.k = MIN(job.k - first, p->length);
   job.a = (const char *)job.a + first * (job.a_transposed ? job.lda : 1) * bytes;
   job.b = (const char *)job.b + first * (job.b_transposed ? 1 : job.ldb) * bytes;
+  const td_gemm_kernel *kernel = td_gemm_kernel_of(p->dtype);
+  if (job.a_packed) job.a_packed = (const char *)job.a_packed + first * a_side(kernel, job.m) * bytes;
+  if (job.b_packed) job.b_packed = (const char *)job.b_packed + first * kernel->columns * bytes;
   if (part) {
     job.c = p->sums + (part - 1) * job.m * job.n * bytes;
     job.ldc = job.n;
   }
-  td_gemm_single(p->dtype, &job, p->room + part * p->single_bytes);
+  run_tiles(NULL, p->dtype, &job, p->job->k, p->room + part * p->single_bytes);
 }
 
 #define ADD_SUMS(type, name)                                                                            \
@@ -526,7 +533,7 @@ static void run_parts(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char
   parts p = parts_of(dtype, job);
   p.sums = workspace;
   p.room = workspace + sums_bytes(&p);
-  if (p.count == 1) run_tiles(pool, dtype, job, p.room);
+  if (p.count == 1) run_tiles(pool, dtype, job, job->k, p.room);
   else {
     run_pieces(pool, p.count, part_piece, &p);
     add_sums(&p);
