@@ -1,14 +1,17 @@
-// How convolutions are computed: as products of weights and columns (gather_columns.h), block by block.
-//  1. A block is a stretch of one image's results, or several whole images, whose columns fit the inner cache. Blocks
-//     are cut by sizes alone and share nothing, so any thread may take any of them.
-//  2. Groups with few results a column (depthwise ones) are summed line by line instead, without columns.
-//  3. Weights are a sum over blocks. Pieces of it own some channels, or some images; those of images are added in
+// How convolutions are computed.
+//  1. Where results side by side read numbers side by side: as products of weights and a copy of the source, shifted for
+//     each tap (convolution_shifted.h), block by block.
+//  2. Else as products of weights and columns (gather_columns.h). A block is a stretch of one image's results, or several
+//     whole images, whose columns fit the inner cache.
+//  3. Groups with few results a column (depthwise ones) are summed line by line instead.
+//  4. Weights are a sum over blocks. Pieces of it own some channels, or some images; those of images are added in
 //     order.
+//  5. Blocks and pieces are cut by sizes alone and share nothing, so any thread may take any of them.
 #include <string.h>
 
-#include "engine/device/cpu/gemm.h"
 #include "engine/device/cpu/clones.h"
-#include "engine/ops/gather_columns.h"
+#include "engine/device/cpu/gemm.h"
+#include "engine/ops/convolution_shifted.h"
 
 enum {
   COLUMN_ELEMENTS = 1 << 18, // of a block
@@ -19,6 +22,10 @@ enum {
   PIECES = 8, // of a sum over images and channels
   LEAST_PLAIN = 64, // columns of one image from which on they are read as they lie
   LEAST_ROWS = 144, // of columns in a piece of weights
+  PANEL = 256, // of the depth of a product
+  COPIED = 1 << 17, // elements that a shifted block copies
+  SHIFTED = 4096, // results of it
+  DOTTED = 1536, // results of a block of weights: what a few lines of it hold stays in the inner cache
 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -63,6 +70,8 @@ typedef struct task {
   int64_t rows, depth, lines_each; // channels of the result in a group; channels * taps; lines of an item, where summed
   int64_t result_plane;
   const char *weights, *bias; // groups x rows x depth
+  char *packed; // the weights of each group, as the product reads them
+  td_shift shift;
   char *out;
 } task;
 
@@ -159,6 +168,8 @@ static int64_t result_bytes(const task *t) {
   return aligned(t->rows * t->b.images * t->b.columns * td_dtype_bytes(t->c.dtype));
 }
 
+static int64_t packed_bytes(const task *t) { return td_gemm_packed_bytes(t->c.dtype, true, t->rows, t->depth); }
+
 static void product_item(void *argument, int64_t item, void *scratch) {
   task *t = argument;
   int64_t bytes = td_dtype_bytes(t->c.dtype);
@@ -169,6 +180,7 @@ static void product_item(void *argument, int64_t item, void *scratch) {
   char *columns = scratch, *result = columns + columns_bytes(t), *room = result + result_bytes(t);
   td_gemm_job job = {.m = t->rows, .n = width, .k = t->depth, .lda = t->depth, .ldb = width, .ldc = width};
   job.a = t->weights + part.group * t->rows * t->depth * bytes;
+  job.a_packed = t->packed + part.group * packed_bytes(t);
   job.b = columns;
   job.c = result;
   if (!apart) {
@@ -190,6 +202,70 @@ static void product_item(void *argument, int64_t item, void *scratch) {
 static int64_t product_scratch(const task *t) {
   int64_t room = td_gemm_single_bytes(t->c.dtype, t->rows, t->b.images * t->b.columns, t->depth);
   return columns_bytes(t) + result_bytes(t) + room;
+}
+
+// ---- shifted products ----
+
+typedef struct shifted_room { // bytes
+  int64_t copy, at, result;
+} shifted_room;
+
+static int64_t result_pitch(const task *t, const td_shift_block *b) {
+  return quotient(b->length, td_gemm_kernel_of(t->c.dtype)->lanes) * td_gemm_kernel_of(t->c.dtype)->lanes;
+}
+
+static shifted_room shifted_room_of(const task *t) {
+  td_shift_block b = td_shift_largest(&t->c, &t->shift);
+  int64_t bytes = td_dtype_bytes(t->c.dtype), slack = td_gemm_kernel_of(t->c.dtype)->columns;
+  return (shifted_room){aligned((t->c.channels * b.channel + slack) * bytes), aligned(t->depth * (int64_t)sizeof(int64_t)),
+                        aligned(t->rows * result_pitch(t, &b) * bytes)};
+}
+
+#define SHIFTED_LINE(T, name)                                                                                 \
+  TD_CLONES static void name##_deliver(const T *restrict from, int64_t n, T add, int64_t step, T *restrict to) { \
+    if (step == 1)                                                                                            \
+      for (int64_t j = 0; j < n; j++) to[j] = from[j] + add;                                                  \
+    else                                                                                                      \
+      for (int64_t j = 0; j < n; j++) to[j * step] = from[j] + add;                                           \
+  }
+SHIFTED_LINE(float, single)
+SHIFTED_LINE(double, twofold)
+
+static void shifted_deliver(const task *t, const td_shift_block *b, int64_t image, int64_t group, int64_t row,
+                            const char *from) {
+  const td_tap_axis *d = &t->c.axes[0], *h = &t->c.axes[1], *w = &t->c.axes[2];
+  int64_t bytes = td_dtype_bytes(t->c.dtype), channel = group * t->rows + row;
+  for (int64_t line = 0; line < b->lines; line++, from += b->row * bytes) {
+    int64_t to_d = d->result_first + b->plane * d->result_step;
+    int64_t to_h = h->result_first + (b->line + line) * h->result_step;
+    int64_t at = (to_d * h->width + to_h) * w->width + w->result_first + b->first * w->result_step;
+    char *to = result_at(t, image, group, row) + at * bytes;
+    if (t->c.dtype == TD_FLOAT32)
+      single_deliver((const float *)from, b->width, t->bias ? ((const float *)t->bias)[channel] : 0, w->result_step,
+                     (float *)to);
+    else
+      twofold_deliver((const double *)from, b->width, t->bias ? ((const double *)t->bias)[channel] : 0, w->result_step,
+                      (double *)to);
+  }
+}
+
+static void shifted_item(void *argument, int64_t item, void *scratch) {
+  const task *t = argument;
+  const td_gemm_kernel *kernel = td_gemm_kernel_of(t->c.dtype);
+  shifted_room room = shifted_room_of(t);
+  td_shift_block b = td_shift_block_of(&t->c, &t->shift, item % t->shift.blocks);
+  int64_t group = item / t->shift.blocks % t->c.groups, image = item / t->shift.blocks / t->c.groups;
+  td_columns_part part = {.group = group, .image = image, .channels = t->c.channels};
+  char *copy = scratch, *result = copy + room.copy + room.at;
+  int64_t *at = (int64_t *)(copy + room.copy), pitch = result_pitch(t, &b), bytes = td_dtype_bytes(t->c.dtype);
+  td_shift_copy(&t->c, &t->shift, &b, &part, kernel->columns, copy);
+  td_shift_offsets(&t->c, &b, t->c.channels, at);
+  for (int64_t p = 0; p < t->depth; p += PANEL) {
+    td_row_strips left = td_gemm_packed_rows(t->c.dtype, t->rows, t->depth, t->packed + group * packed_bytes(t), p);
+    td_column_strips right = {copy, at + p, kernel->columns};
+    kernel->multiply(&left, &right, t->rows, b.length, least(t->depth - p, PANEL), result, pitch, p > 0);
+  }
+  for (int64_t row = 0; row < t->rows; row++) shifted_deliver(t, &b, image, group, row, result + row * pitch * bytes);
 }
 
 // ---- sums of lines ----
@@ -252,29 +328,44 @@ static void summed_item(void *argument, int64_t item, void *scratch) {
 // ---- the two maps that give results ----
 
 typedef struct plan { // how a task is cut
-  int64_t items, scratch;
-  bool summed;
+  int64_t items, scratch; // scratch: bytes of an item
+  int64_t packed; // bytes of the packed weights
+  td_item *work;
 } plan;
 
 static plan plan_of(task *t) {
   td_columns *c = &t->c;
-  plan p = {.summed = t->rows < FEW || !t->depth};
-  if (!p.summed) {
-    t->b = blocks_of(c, t->depth);
-    p.items = t->b.count * c->groups;
-    p.scratch = product_scratch(t);
-  } else {
+  plan p = {.work = product_item};
+  if (t->rows < FEW || !t->depth) {
+    p.work = summed_item;
     t->lines_each = most(1, (1 << 15) / most(1, c->axes[2].results * most(1, t->depth)));
     p.items = c->images * c->groups * t->rows * quotient(line_count(c), t->lines_each);
     p.scratch = c->axes[2].results * ((int64_t)sizeof(double) + td_dtype_bytes(c->dtype));
+  } else if (td_shift_takes(c) && !td_columns_plain(c)) {
+    p.work = shifted_item;
+    t->shift = td_shift_of(c, c->channels, COPIED, SHIFTED);
+    shifted_room room = shifted_room_of(t);
+    p.items = c->images * c->groups * t->shift.blocks;
+    p.scratch = room.copy + room.at + room.result;
+  } else {
+    t->b = blocks_of(c, t->depth);
+    p.items = t->b.count * c->groups;
+    p.scratch = product_scratch(t);
   }
-  if (!c->images || !c->groups || !c->results || !t->rows) p.items = 0;
+  if (p.work != summed_item) p.packed = c->groups * packed_bytes(t);
+  if (!c->images || !c->groups || !c->results || !t->rows) p.items = p.packed = 0;
   return p;
 }
 
-static void task_run(td_pool *pool, task *t, void *workspace) {
+static void task_run(td_pool *pool, task *t, char *workspace) {
   plan p = plan_of(t);
-  td_items_run(pool, p.items, p.scratch, p.summed ? summed_item : product_item, t, workspace);
+  t->packed = workspace;
+  for (int64_t group = 0; group < t->c.groups && p.packed; group++) {
+    td_gemm_job job = {.m = t->rows, .k = t->depth, .lda = t->depth};
+    job.a = t->weights + group * t->rows * t->depth * td_dtype_bytes(t->c.dtype);
+    td_gemm_pack(pool, t->c.dtype, &job, true, t->packed + group * packed_bytes(t));
+  }
+  td_items_run(pool, p.items, p.scratch, p.work, t, workspace + p.packed);
 }
 
 static void task_open(const td_convolution *v, bool adjoint, const int64_t phase[3], task *t) {
@@ -305,7 +396,7 @@ int64_t td_convolution_workspace(const td_pool *pool, const td_convolution *v, b
     phase_at(counts, i, phase);
     task_open(v, adjoint, phase, &t);
     plan p = plan_of(&t);
-    bytes = most(bytes, td_items_scratch(pool, p.items, p.scratch));
+    bytes = most(bytes, p.packed + td_items_scratch(pool, p.items, p.scratch));
   }
   return bytes + (adjoint ? aligned(turned_bytes(v)) : 0);
 }
@@ -375,6 +466,8 @@ typedef struct weight_task {
   const char *y;
   char *out, *sums; // of the first image piece; of the others
   bool plain; // x and y are read as they lie, one image at a time
+  bool shifted;
+  td_shift shift;
 } weight_task;
 
 static void weight_open(const td_convolution *v, weight_task *t) {
@@ -391,6 +484,8 @@ static void weight_open(const td_convolution *v, weight_task *t) {
   some.images = t->images;
   t->b = blocks_of(&some, t->channels * t->c.taps + t->outputs);
   t->plain = td_columns_plain(&t->c) && t->c.results >= LEAST_PLAIN;
+  t->shifted = !t->plain && td_shift_takes(&t->c);
+  if (t->shifted) t->shift = td_shift_of(&t->c, t->channels, COPIED, DOTTED);
   if (t->plain) t->b = (blocks){.count = t->images, .each = 1, .images = 1, .columns = t->c.results};
 }
 
@@ -404,7 +499,28 @@ typedef struct weight_room { // bytes
   int64_t columns, copy, product, totals, blocks;
 } weight_room;
 
+static int64_t dotted_length(const weight_task *t, const td_shift_block *b) {
+  int64_t lanes = td_gemm_kernel_of(t->c.dtype)->lanes;
+  return quotient(b->length, lanes) * lanes;
+}
+
+// Images whose blocks are computed together.
+static int64_t dotted_images(const weight_task *t, const td_shift_block *b) {
+  return least(most(DOTTED / dotted_length(t, b), 1), t->images);
+}
+
+static weight_room dotted_room(const weight_task *t) {
+  td_shift_block b = td_shift_largest(&t->c, &t->shift);
+  int64_t bytes = td_dtype_bytes(t->c.dtype), rows = t->channels * t->c.taps, images = most(dotted_images(t, &b), 1);
+  int64_t slack = td_gemm_kernel_of(t->c.dtype)->lanes;
+  return (weight_room){.columns = aligned(images * (t->channels * b.channel + slack) * bytes),
+                       .copy = aligned(images * t->outputs * dotted_length(t, &b) * bytes),
+                       .product = aligned(rows * (int64_t)sizeof(int64_t)),
+                       .totals = aligned(t->outputs * rows * (int64_t)sizeof(double))};
+}
+
 static weight_room weight_room_of(const weight_task *t) {
+  if (t->shifted) return dotted_room(t);
   int64_t width = t->b.images * t->b.columns, rows = t->channels * t->c.taps, bytes = td_dtype_bytes(t->c.dtype);
   weight_room room = {aligned(rows * width * bytes), aligned(t->outputs * width * bytes),
                       aligned(t->outputs * rows * bytes), aligned(t->outputs * rows * (int64_t)sizeof(double)), 0};
@@ -490,6 +606,60 @@ static void weight_block(weight_task *t, const weight_piece *p, int64_t block, d
   else twofold_accumulate(totals, (const double *)product, t->outputs * rows);
 }
 
+// y of a block as lie its results in the copy of x, with zeros between lines and behind them.
+static void dotted_y(const weight_task *t, const td_shift_block *b, const td_columns_part *part, int64_t row, char *to) {
+  int64_t bytes = td_dtype_bytes(t->c.dtype), gap = b->row - b->width, length = dotted_length(t, b);
+  const char *plane = y_plane(t, part->image, part->group, row);
+  int64_t line = (b->plane * t->c.axes[1].results + b->line) * t->c.axes[2].results + b->first;
+  for (int64_t i = 0; i < b->lines; i++, line += t->c.axes[2].results, to += b->row * bytes) {
+    memcpy(to, plane + line * bytes, (size_t)(b->width * bytes));
+    memset(to + b->width * bytes, 0, (size_t)((i + 1 < b->lines ? gap : length - b->length) * bytes));
+  }
+}
+
+// Adds the products of one block of some images to the piece's totals.
+static void dotted_block(const weight_task *t, const td_columns_part *part, const td_shift_block *b, double *totals,
+                         char *scratch) {
+  weight_room room = dotted_room(t);
+  int64_t bytes = td_dtype_bytes(t->c.dtype), rows = part->channels * t->c.taps, length = dotted_length(t, b);
+  int64_t lanes = td_gemm_kernel_of(t->c.dtype)->lanes, segment = part->channels * b->channel + lanes;
+  char *copy = scratch, *y = copy + room.columns;
+  int64_t *at = (int64_t *)(y + room.copy);
+  for (int64_t i = 0; i < part->images; i++) {
+    td_columns_part one = *part;
+    one.image += i;
+    td_shift_copy(&t->c, &t->shift, b, &one, lanes, copy + i * segment * bytes);
+    for (int64_t row = 0; row < t->outputs; row++)
+      dotted_y(t, b, &one, row, y + (i * t->outputs + row) * length * bytes);
+  }
+  td_shift_offsets(&t->c, b, part->channels, at);
+  td_gemm_kernel_of(t->c.dtype)->dot(&(td_dots){.a = y,
+                                                 .b = copy,
+                                                 .at = at,
+                                                 .c = totals,
+                                                 .m = t->outputs,
+                                                 .n = rows,
+                                                 .segments = part->images,
+                                                 .length = length,
+                                                 .a_line = length,
+                                                 .a_segment = t->outputs * length,
+                                                 .b_segment = segment,
+                                                 .ldc = rows});
+}
+
+static void dotted_piece(const weight_task *t, const weight_piece *p, double *totals, char *scratch) {
+  for (int64_t index = 0; index < t->shift.blocks; index++) {
+    td_shift_block b = td_shift_block_of(&t->c, &t->shift, index);
+    int64_t together = dotted_images(t, &b), last = p->part.image + p->part.images;
+    for (int64_t i = p->part.image; i < last; i += together) {
+      td_columns_part part = p->part;
+      part.image = i;
+      part.images = least(together, last - i);
+      dotted_block(t, &part, &b, totals, scratch);
+    }
+  }
+}
+
 static void weight_settle(const weight_task *t, const weight_piece *p, const double *totals) {
   int64_t rows = p->part.channels * t->c.taps;
   for (int64_t row = 0; row < t->outputs; row++, totals += rows) {
@@ -545,7 +715,9 @@ static void weight_item(void *argument, int64_t item, void *scratch) {
   int64_t count = quotient(p.part.images, t->b.images) * t->b.each, bytes = weight_room_of(t).totals;
   double *totals = scratch;
   memset(totals, 0, (size_t)bytes);
-  for (int64_t block = 0; block < count; block++) weight_block(t, &p, block, totals, (char *)scratch + bytes);
+  if (t->shifted) dotted_piece(t, &p, totals, (char *)scratch + bytes);
+  for (int64_t block = 0; block < count && !t->shifted; block++)
+    weight_block(t, &p, block, totals, (char *)scratch + bytes);
   weight_settle(t, &p, totals);
 }
 

@@ -223,7 +223,8 @@ typedef struct operand { // lines of length k: the rows of A, the columns of B
   bool direct; // strips are read as they lie, but for one that must be padded
   int64_t pitch, lines, side, strips; // between what lies behind each other; of the tile; lines of a strip
   int64_t there, packed_each; // strips that needn't be packed; that one thread packs together
-  td_strips panel;
+  int64_t strip, line, step; // of the panel: from strip to strip, between lines, along k
+  const char *panel;
   char *room;
 } operand;
 
@@ -236,6 +237,7 @@ typedef struct panels { // of a tile of C
   int64_t ldc, k, first, depth; // of the panel
   int64_t tall, wide, down, across; // strips of a piece; pieces
   bool add; // to what is in C
+  int64_t at[DEPTH], edge_at[DEPTH]; // of the steps in B's strips, and in one that is packed apart
 } panels;
 
 static int64_t quotient(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
@@ -285,12 +287,19 @@ static void operand_cut(operand *o, int64_t first, int64_t lines, int bytes) { /
 
 // Where the strips of a panel are to be found, once they are packed.
 static void operand_panel(operand *o, int64_t first, int64_t depth, int bytes) {
-  const int64_t line = o->across ? o->pitch : 1, step = o->across ? 1 : o->pitch;
-  o->panel = (td_strips){o->room, o->side, strip_size(o->side, depth, bytes), 1, o->side};
+  o->panel = o->room;
+  o->strip = strip_size(o->side, depth, bytes);
+  o->line = 1;
+  o->step = o->side;
   if (o->packed) {
-    o->panel.data = o->packed + first * o->side * bytes;
-    o->panel.strip = strip_size(o->side, o->packed_k, bytes);
-  } else if (o->direct) o->panel = (td_strips){o->data + first * step * bytes, o->side, o->side * line, line, step};
+    o->panel = o->packed + first * o->side * bytes;
+    o->strip = strip_size(o->side, o->packed_k, bytes);
+  } else if (o->direct) {
+    o->line = o->across ? o->pitch : 1;
+    o->step = o->across ? 1 : o->pitch;
+    o->panel = o->data + first * o->step * bytes;
+    o->strip = o->side * o->line;
+  }
 }
 
 // Strips first to last - 1 over a depth from p on.
@@ -318,24 +327,20 @@ static void pack_piece(void *argument, int64_t piece) {
   else pack_operand(w, &w->b, piece - pieces);
 }
 
-static td_strips strips_from(const operand *o, int64_t strip, int bytes) {
-  td_strips s = o->panel;
-  s.data = (const char *)s.data + strip * s.strip * bytes;
-  return s;
-}
-
 static void multiply_piece(void *argument, int64_t piece) {
   const panels *w = argument;
+  const operand *a = &w->a, *b = &w->b;
   int64_t strip_a = piece / w->across * w->tall, strip_b = piece % w->across * w->wide;
-  int64_t row = strip_a * w->a.side, rows = MIN(w->a.lines - row, w->tall * w->a.side);
-  int64_t column = strip_b * w->b.side, columns = MIN(w->b.lines - column, w->wide * w->b.side);
-  td_strips a = strips_from(&w->a, strip_a, w->bytes), b = strips_from(&w->b, strip_b, w->bytes);
+  int64_t row = strip_a * a->side, rows = MIN(a->lines - row, w->tall * a->side);
+  int64_t column = strip_b * b->side, columns = MIN(b->lines - column, w->wide * b->side);
+  td_row_strips left = {a->panel + strip_a * a->strip * w->bytes, a->side, a->strip, a->line, a->step};
+  td_column_strips right = {b->panel + strip_b * b->strip * w->bytes, w->at, b->strip};
   char *c = w->c + (row * w->ldc + column) * w->bytes;
-  int64_t rest = w->b.direct ? columns % w->b.side : 0;
-  if (columns > rest) w->kernel->multiply(&a, &b, rows, columns - rest, w->depth, c, w->ldc, w->add);
+  int64_t rest = b->direct ? columns % b->side : 0;
+  if (columns > rest) w->kernel->multiply(&left, &right, rows, columns - rest, w->depth, c, w->ldc, w->add);
   if (!rest) return;
-  td_strips edge = {.data = w->b.room, .step = w->b.side};
-  w->kernel->multiply(&a, &edge, rows, rest, w->depth, c + (columns - rest) * w->bytes, w->ldc, w->add);
+  td_column_strips edge = {b->room, w->edge_at, 0};
+  w->kernel->multiply(&left, &edge, rows, rest, w->depth, c + (columns - rest) * w->bytes, w->ldc, w->add);
 }
 
 static int64_t pieces_of(double work) { // a power of two: threads are often two, four or eight
@@ -362,6 +367,8 @@ static void run_panel(panels *w, int64_t first, int64_t depth) {
   w->depth = depth;
   operand_panel(&w->a, first, depth, w->bytes);
   operand_panel(&w->b, first, depth, w->bytes);
+  for (int64_t p = 0; p < depth; p++) w->at[p] = p * w->b.step;
+  for (int64_t p = 0; p < depth && w->b.direct; p++) w->edge_at[p] = p * w->b.side;
   run_pieces(w->pool, packed_pieces(&w->a) + packed_pieces(&w->b), pack_piece, w);
   run_pieces(w->pool, w->down * w->across, multiply_piece, w);
 }
@@ -409,7 +416,14 @@ static void run_tiles(td_pool *pool, uint8_t dtype, const td_gemm_job *job, int6
   int64_t rows = tile_of(job->m, a.side), columns = tile_of(job->n, b.side);
   for (int64_t i = 0; i < job->m; i += rows)
     for (int64_t j = 0; j < job->n; j += columns) {
-      panels w = {.kernel = kernel, .pool = pool, .bytes = bytes, .a = a, .b = b, .ldc = job->ldc, .k = job->k};
+      panels w;
+      w.kernel = kernel;
+      w.pool = pool;
+      w.bytes = bytes;
+      w.a = a;
+      w.b = b;
+      w.ldc = job->ldc;
+      w.k = job->k;
       w.c = (char *)job->c + (i * job->ldc + j) * bytes;
       operand_cut(&w.a, i, MIN(job->m - i, rows), bytes);
       operand_cut(&w.b, j, MIN(job->n - j, columns), bytes);
@@ -456,6 +470,11 @@ void td_gemm_pack(td_pool *pool, uint8_t dtype, const td_gemm_job *job, bool lef
   operand_cut(&g.o, 0, left ? job->m : job->n, g.bytes);
   g.strip = strip_size(g.o.side, g.k, g.bytes);
   run_pieces(pool, g.o.strips, packing_piece, &g);
+}
+
+td_row_strips td_gemm_packed_rows(uint8_t dtype, int64_t m, int64_t k, const void *packed, int64_t first) {
+  int64_t side = a_side(td_gemm_kernel_of(dtype), m), bytes = td_dtype_bytes(dtype);
+  return (td_row_strips){(const char *)packed + first * side * bytes, side, strip_size(side, k, (int)bytes), 1, side};
 }
 
 // ---- parts of k ----

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "engine/base/threads.h"
+#include "engine/device/cpu/gemm_kernel.h"
 
 typedef struct td_gemm_job { // C (m x n, row-major) = op(A) (m x k) op(B) (k x n); leading dimensions count elements
   bool a_transposed, b_transposed; // A is stored k x m; B is stored n x k
@@ -25,6 +26,8 @@ int64_t td_gemm_workspace(uint8_t dtype, const td_gemm_job *job);
 // those of a job whose m (left) or n, and k, are the same. out: td_gemm_packed_bytes, 64-byte aligned. lines: m or n.
 void td_gemm_pack(td_pool *pool, uint8_t dtype, const td_gemm_job *job, bool left, void *out);
 int64_t td_gemm_packed_bytes(uint8_t dtype, bool left, int64_t lines, int64_t k);
+// The strips of such an op(A) from depth first on: for kernels that call gemm_kernel.h themselves.
+td_row_strips td_gemm_packed_rows(uint8_t dtype, int64_t m, int64_t k, const void *packed, int64_t first);
 
 // A float32 or float64 product on this thread, k at least 1: for kernels that cut their work themselves. room:
 // td_gemm_single_bytes of the job, or of a larger one, 64-byte aligned.

@@ -10,8 +10,9 @@ enum { NAME(lanes) = BYTES / sizeof(T), NAME(columns) = 2 * NAME(lanes) };
 
 typedef struct NAME(task) {
   T *c;
-  const T *a, *b; // rows a_line apart, steps of the depth a_step; lines of vectors, b_step apart
-  int64_t a_line, a_step, b_step, ldc, depth, columns;
+  const T *a, *b;
+  const int64_t *at; // where in b a step of the depth is
+  int64_t a_line, a_step, ldc, depth, columns; // between rows of a, and steps of the depth
   bool add; // to what is in C
   bool straight; // one run, stored to C
   _Alignas(64) NAME(vector) totals[ROWS * 2];
@@ -19,19 +20,20 @@ typedef struct NAME(task) {
 
 TARGET static inline __attribute__((always_inline)) void NAME(tile)(int rows, int vectors, NAME(task) *t) {
   const T *b = t->b, *a[ROWS];
+  const int64_t *at = t->at;
   for (int i = 0; i < rows; i++) a[i] = t->a + i * t->a_line;
-  for (int64_t p = 0, at = 0, depth = t->depth, a_step = t->a_step, b_step = t->b_step; p < depth;) {
+  for (int64_t p = 0, a_at = 0, depth = t->depth, a_step = t->a_step; p < depth;) {
     NAME(vector) sums[ROWS][2] = {0};
     const int64_t last = depth - p < RUN + RUN / 2 ? depth : p + RUN;
     const bool first = p == 0;
-    for (; p < last; p++, at += a_step, b += b_step) {
+    for (; p < last; p++, a_at += a_step) {
       NAME(vector) line[2];
 #pragma GCC unroll 2
-      for (int v = 0; v < vectors; v++) line[v] = *(const NAME(vector) *)(b + v * NAME(lanes));
+      for (int v = 0; v < vectors; v++) line[v] = *(const NAME(vector) *)(b + at[p] + v * NAME(lanes));
 #pragma GCC unroll 14
       for (int i = 0; i < rows; i++)
 #pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) sums[i][v] += a[i][at] * line[v];
+        for (int v = 0; v < vectors; v++) sums[i][v] += a[i][a_at] * line[v];
     }
     if (t->straight) {
       T *c = t->c;
@@ -103,9 +105,9 @@ TARGET static void NAME(deliver)(const NAME(task) *t, int64_t rows, int vectors)
   else t->add ? NAME(deliver_rows)(t, rows, 2, true) : NAME(deliver_rows)(t, rows, 2, false);
 }
 
-TARGET static void NAME(multiply)(const td_strips *a, const td_strips *b, int64_t m, int64_t n, int64_t depth, void *c,
-                                  int64_t ldc, bool add) {
-  NAME(task) t = {.a_line = a->line, .a_step = a->step, .b_step = b->step, .ldc = ldc, .depth = depth, .add = add};
+TARGET static void NAME(multiply)(const td_row_strips *a, const td_column_strips *b, int64_t m, int64_t n,
+                                  int64_t depth, void *c, int64_t ldc, bool add) {
+  NAME(task) t = {.at = b->at, .a_line = a->line, .a_step = a->step, .ldc = ldc, .depth = depth, .add = add};
   for (int64_t j = 0, strip_b = 0; j < n; j += NAME(columns), strip_b++) {
     t.columns = n - j < NAME(columns) ? n - j : NAME(columns);
     t.b = (const T *)b->data + strip_b * b->strip;
@@ -171,7 +173,78 @@ static void NAME(pack)(void *out, int64_t side, int64_t strip, const void *data,
                         lines - i < side ? lines - i : side, depth);
 }
 
-static const td_gemm_kernel NAME(kernel) = {ROWS, NAME(columns), NAME(lanes), NAME(multiply), NAME(pack)};
+// Sums of at most RUN vectors stay in registers, those of runs are vectors too, and all of these are added in double.
+enum { NAME(dot_rows) = ROWS == 14 ? 4 : 2, NAME(dot_columns) = ROWS == 14 ? 6 : 4 };
+
+TARGET static inline __attribute__((always_inline)) void NAME(dot_tile)(int rows, const td_dots *d, int64_t i,
+                                                                        int64_t q) {
+  enum { COLUMNS = NAME(dot_columns) };
+  _Alignas(64) NAME(vector) totals[NAME(dot_rows) * COLUMNS];
+  const T *a = (const T *)d->a + i * d->a_line;
+  const T *b[COLUMNS];
+  const int64_t columns = d->n - q < COLUMNS ? d->n - q : COLUMNS;
+  for (int64_t k = 0; k < COLUMNS; k++) b[k] = (const T *)d->b + d->at[q + (k < columns ? k : 0)];
+  bool first = true;
+  NAME(vector) sums[NAME(dot_rows)][COLUMNS] = {0};
+  for (int64_t s = 0, run = 0; s < d->segments; s++) {
+    const T *line = a + s * d->a_segment;
+    const int64_t base = s * d->b_segment;
+    for (int64_t j = 0; j < d->length; j += NAME(lanes)) {
+      NAME(vector) left[NAME(dot_rows)];
+#pragma GCC unroll 4
+      for (int r = 0; r < rows; r++) left[r] = *(const NAME(vector) *)(line + r * d->a_line + j);
+#pragma GCC unroll 6
+      for (int k = 0; k < COLUMNS; k++) {
+        const NAME(vector) right = *(const NAME(vector) *)(b[k] + base + j);
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++) sums[r][k] += left[r] * right;
+      }
+      if (++run < RUN && (j + NAME(lanes) < d->length || s + 1 < d->segments)) continue;
+      run = 0;
+#pragma GCC unroll 4
+      for (int r = 0; r < rows; r++)
+#pragma GCC unroll 6
+        for (int k = 0; k < COLUMNS; k++) {
+          NAME(vector) *total = &totals[r * COLUMNS + k];
+          *total = first ? sums[r][k] : (NAME(vector))(*total + sums[r][k]);
+          sums[r][k] = (NAME(vector)){0};
+        }
+      first = false;
+    }
+  }
+  for (int r = 0; r < rows && !first; r++)
+    for (int64_t k = 0; k < columns; k++) {
+      const T *lane = (const T *)&totals[r * COLUMNS + k];
+      double halves[NAME(lanes) / 2], sum = 0;
+      for (int l = 0; l < NAME(lanes) / 2; l++) halves[l] = (double)lane[l] + (double)lane[l + NAME(lanes) / 2];
+      for (int l = 0; l < NAME(lanes) / 2; l++) sum += halves[l];
+      d->c[(i + r) * d->ldc + q + k] += sum;
+    }
+}
+
+#define SIZE(rows) \
+  TARGET static void NAME(dot_##rows)(const td_dots *d, int64_t i, int64_t q) { NAME(dot_tile)(rows, d, i, q); }
+SIZE(1)
+SIZE(2)
+#if ROWS == 14
+SIZE(3)
+SIZE(4)
+#endif
+#undef SIZE
+
+static void NAME(dot)(const td_dots *d) {
+  static void (*const sizes[])(const td_dots *, int64_t, int64_t) = {NAME(dot_1), NAME(dot_2),
+#if ROWS == 14
+                                                                     NAME(dot_3), NAME(dot_4)
+#endif
+  };
+  const int64_t strips = (d->m + NAME(dot_rows) - 1) / NAME(dot_rows), side = strips ? (d->m + strips - 1) / strips : 1;
+  for (int64_t i = 0; i < d->m; i += side)
+    for (int64_t q = 0; q < d->n; q += NAME(dot_columns)) sizes[(d->m - i < side ? d->m - i : side) - 1](d, i, q);
+}
+
+static const td_gemm_kernel NAME(kernel) = {ROWS,       NAME(columns), NAME(lanes), NAME(multiply),
+                                            NAME(pack), NAME(dot)};
 
 #undef NAME
 #undef T
