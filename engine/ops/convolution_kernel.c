@@ -64,6 +64,10 @@ static td_columns_part part_of(const td_columns *c, const blocks *b, int64_t blo
 
 // ---- products ----
 
+typedef struct shifted_room { // of an item: bytes
+  int64_t copy, at, result;
+} shifted_room;
+
 typedef struct task {
   td_columns c;
   blocks b;
@@ -71,7 +75,10 @@ typedef struct task {
   int64_t result_plane;
   const char *weights, *bias; // groups x rows x depth
   char *packed; // the weights of each group, as the product reads them
+  int64_t packed_bytes; // of a group's
+  const td_gemm_kernel *kernel;
   td_shift shift;
+  shifted_room room;
   char *out;
 } task;
 
@@ -168,8 +175,6 @@ static int64_t result_bytes(const task *t) {
   return aligned(t->rows * t->b.images * t->b.columns * td_dtype_bytes(t->c.dtype));
 }
 
-static int64_t packed_bytes(const task *t) { return td_gemm_packed_bytes(t->c.dtype, true, t->rows, t->depth); }
-
 static void product_item(void *argument, int64_t item, void *scratch) {
   task *t = argument;
   int64_t bytes = td_dtype_bytes(t->c.dtype);
@@ -180,7 +185,7 @@ static void product_item(void *argument, int64_t item, void *scratch) {
   char *columns = scratch, *result = columns + columns_bytes(t), *room = result + result_bytes(t);
   td_gemm_job job = {.m = t->rows, .n = width, .k = t->depth, .lda = t->depth, .ldb = width, .ldc = width};
   job.a = t->weights + part.group * t->rows * t->depth * bytes;
-  job.a_packed = t->packed + part.group * packed_bytes(t);
+  job.a_packed = t->packed + part.group * t->packed_bytes;
   job.b = columns;
   job.c = result;
   if (!apart) {
@@ -206,66 +211,55 @@ static int64_t product_scratch(const task *t) {
 
 // ---- shifted products ----
 
-typedef struct shifted_room { // bytes
-  int64_t copy, at, result;
-} shifted_room;
-
 static int64_t result_pitch(const task *t, const td_shift_block *b) {
-  return quotient(b->length, td_gemm_kernel_of(t->c.dtype)->lanes) * td_gemm_kernel_of(t->c.dtype)->lanes;
+  return quotient(b->length, t->kernel->lanes) * t->kernel->lanes;
 }
 
 static shifted_room shifted_room_of(const task *t) {
   td_shift_block b = td_shift_largest(&t->c, &t->shift);
-  int64_t bytes = td_dtype_bytes(t->c.dtype), slack = td_gemm_kernel_of(t->c.dtype)->columns;
-  return (shifted_room){aligned((t->c.channels * b.channel + slack) * bytes), aligned(t->depth * (int64_t)sizeof(int64_t)),
-                        aligned(t->rows * result_pitch(t, &b) * bytes)};
+  int64_t bytes = td_dtype_bytes(t->c.dtype), slack = t->kernel->columns;
+  return (shifted_room){aligned((t->c.channels * b.channel + slack) * bytes),
+                        aligned(t->depth * (int64_t)sizeof(int64_t)), aligned(t->rows * result_pitch(t, &b) * bytes)};
 }
 
-#define SHIFTED_LINE(T, name)                                                                                 \
-  TD_CLONES static void name##_deliver(const T *restrict from, int64_t n, T add, int64_t step, T *restrict to) { \
-    if (step == 1)                                                                                            \
-      for (int64_t j = 0; j < n; j++) to[j] = from[j] + add;                                                  \
-    else                                                                                                      \
-      for (int64_t j = 0; j < n; j++) to[j * step] = from[j] + add;                                           \
+#define DELIVERING(T, name)                                                                                   \
+  TD_CLONES static void name##_deliver(const task *t, const td_shift_block *b, int64_t image, int64_t group,  \
+                                       int64_t row, const T *restrict from) {                                 \
+    const td_tap_axis *d = &t->c.axes[0], *h = &t->c.axes[1], *w = &t->c.axes[2];                             \
+    const T add = t->bias ? ((const T *)t->bias)[group * t->rows + row] : 0;                                  \
+    const int64_t step = w->result_step, to_d = d->result_first + b->plane * d->result_step;                  \
+    T *plane = (T *)result_at(t, image, group, row) + w->result_first + b->first * step;                      \
+    for (int64_t line = 0; line < b->lines; line++, from += b->row) {                                         \
+      const int64_t to_h = h->result_first + (b->line + line) * h->result_step;                               \
+      T *restrict to = plane + (to_d * h->width + to_h) * w->width;                                           \
+      if (step == 1)                                                                                          \
+        for (int64_t j = 0; j < b->width; j++) to[j] = from[j] + add;                                         \
+      else                                                                                                    \
+        for (int64_t j = 0; j < b->width; j++) to[j * step] = from[j] + add;                                  \
+    }                                                                                                         \
   }
-SHIFTED_LINE(float, single)
-SHIFTED_LINE(double, twofold)
-
-static void shifted_deliver(const task *t, const td_shift_block *b, int64_t image, int64_t group, int64_t row,
-                            const char *from) {
-  const td_tap_axis *d = &t->c.axes[0], *h = &t->c.axes[1], *w = &t->c.axes[2];
-  int64_t bytes = td_dtype_bytes(t->c.dtype), channel = group * t->rows + row;
-  for (int64_t line = 0; line < b->lines; line++, from += b->row * bytes) {
-    int64_t to_d = d->result_first + b->plane * d->result_step;
-    int64_t to_h = h->result_first + (b->line + line) * h->result_step;
-    int64_t at = (to_d * h->width + to_h) * w->width + w->result_first + b->first * w->result_step;
-    char *to = result_at(t, image, group, row) + at * bytes;
-    if (t->c.dtype == TD_FLOAT32)
-      single_deliver((const float *)from, b->width, t->bias ? ((const float *)t->bias)[channel] : 0, w->result_step,
-                     (float *)to);
-    else
-      twofold_deliver((const double *)from, b->width, t->bias ? ((const double *)t->bias)[channel] : 0, w->result_step,
-                      (double *)to);
-  }
-}
+DELIVERING(float, single)
+DELIVERING(double, twofold)
 
 static void shifted_item(void *argument, int64_t item, void *scratch) {
   const task *t = argument;
-  const td_gemm_kernel *kernel = td_gemm_kernel_of(t->c.dtype);
-  shifted_room room = shifted_room_of(t);
   td_shift_block b = td_shift_block_of(&t->c, &t->shift, item % t->shift.blocks);
   int64_t group = item / t->shift.blocks % t->c.groups, image = item / t->shift.blocks / t->c.groups;
   td_columns_part part = {.group = group, .image = image, .channels = t->c.channels};
-  char *copy = scratch, *result = copy + room.copy + room.at;
-  int64_t *at = (int64_t *)(copy + room.copy), pitch = result_pitch(t, &b), bytes = td_dtype_bytes(t->c.dtype);
-  td_shift_copy(&t->c, &t->shift, &b, &part, kernel->columns, copy);
+  char *copy = scratch, *result = copy + t->room.copy + t->room.at;
+  int64_t *at = (int64_t *)(copy + t->room.copy), pitch = result_pitch(t, &b), columns = t->kernel->columns;
+  td_shift_copy(&t->c, &t->shift, &b, &part, columns, copy);
   td_shift_offsets(&t->c, &b, t->c.channels, at);
   for (int64_t p = 0; p < t->depth; p += PANEL) {
-    td_row_strips left = td_gemm_packed_rows(t->c.dtype, t->rows, t->depth, t->packed + group * packed_bytes(t), p);
-    td_column_strips right = {copy, at + p, kernel->columns};
-    kernel->multiply(&left, &right, t->rows, b.length, least(t->depth - p, PANEL), result, pitch, p > 0);
+    td_row_strips left =
+        td_gemm_packed_rows(t->c.dtype, t->rows, t->depth, t->packed + group * t->packed_bytes, p);
+    td_column_strips right = {copy, at + p, columns};
+    t->kernel->multiply(&left, &right, t->rows, b.length, least(t->depth - p, PANEL), result, pitch, p > 0);
   }
-  for (int64_t row = 0; row < t->rows; row++) shifted_deliver(t, &b, image, group, row, result + row * pitch * bytes);
+  for (int64_t row = 0; row < t->rows; row++) {
+    if (t->c.dtype == TD_FLOAT32) single_deliver(t, &b, image, group, row, (const float *)result + row * pitch);
+    else twofold_deliver(t, &b, image, group, row, (const double *)result + row * pitch);
+  }
 }
 
 // ---- sums of lines ----
@@ -336,6 +330,7 @@ typedef struct plan { // how a task is cut
 static plan plan_of(task *t) {
   td_columns *c = &t->c;
   plan p = {.work = product_item};
+  t->kernel = td_gemm_kernel_of(c->dtype);
   if (t->rows < FEW || !t->depth) {
     p.work = summed_item;
     t->lines_each = most(1, (1 << 15) / most(1, c->axes[2].results * most(1, t->depth)));
@@ -344,15 +339,16 @@ static plan plan_of(task *t) {
   } else if (td_shift_takes(c) && !td_columns_plain(c)) {
     p.work = shifted_item;
     t->shift = td_shift_of(c, c->channels, COPIED, SHIFTED);
-    shifted_room room = shifted_room_of(t);
+    t->room = shifted_room_of(t);
     p.items = c->images * c->groups * t->shift.blocks;
-    p.scratch = room.copy + room.at + room.result;
+    p.scratch = t->room.copy + t->room.at + t->room.result;
   } else {
     t->b = blocks_of(c, t->depth);
     p.items = t->b.count * c->groups;
     p.scratch = product_scratch(t);
   }
-  if (p.work != summed_item) p.packed = c->groups * packed_bytes(t);
+  if (p.work != summed_item) t->packed_bytes = td_gemm_packed_bytes(c->dtype, true, t->rows, t->depth);
+  p.packed = c->groups * t->packed_bytes;
   if (!c->images || !c->groups || !c->results || !t->rows) p.items = p.packed = 0;
   return p;
 }
@@ -363,7 +359,7 @@ static void task_run(td_pool *pool, task *t, char *workspace) {
   for (int64_t group = 0; group < t->c.groups && p.packed; group++) {
     td_gemm_job job = {.m = t->rows, .k = t->depth, .lda = t->depth};
     job.a = t->weights + group * t->rows * t->depth * td_dtype_bytes(t->c.dtype);
-    td_gemm_pack(pool, t->c.dtype, &job, true, t->packed + group * packed_bytes(t));
+    td_gemm_pack(pool, t->c.dtype, &job, true, t->packed + group * t->packed_bytes);
   }
   td_items_run(pool, p.items, p.scratch, p.work, t, workspace + p.packed);
 }

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "engine/device/cpu/clones.h"
+
 enum { DEEPEST = 8192 }; // sums of more have to be gathered in double
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -61,26 +63,49 @@ td_shift_block td_shift_largest(const td_columns *c, const td_shift *s) {
   return finished(s, (td_shift_block){.lines = least(s->lines, c->axes[1].results), .width = s->width});
 }
 
+typedef struct lines { // of one plane of the copy
+  int64_t count, row, low, high, source; // copied: low to high - 1 of a row; source's elements from line to line
+} lines;
+
+#define COPYING(T, name)                                                                               \
+  TD_CLONES static void name##_copy(const lines *l, const T *restrict from, T *restrict to) {          \
+    for (int64_t i = 0; i < l->count; i++, from += l->source, to += l->row) {                          \
+      for (int64_t j = 0; j < l->low; j++) to[j] = 0;                                                  \
+      for (int64_t j = l->low; j < l->high; j++) to[j] = from[j];                                      \
+      for (int64_t j = l->high; j < l->row; j++) to[j] = 0;                                            \
+    }                                                                                                  \
+  }
+COPYING(float, single)
+COPYING(double, twofold)
+
+// A plane of the copy from its source, whose element there belongs to line 0, column 0 of the copy and may lie outside.
+static void copy_plane(const td_columns *c, const lines *l, int64_t before, int64_t after, const char *from, char *to) {
+  const int64_t bytes = td_dtype_bytes(c->dtype);
+  memset(to, 0, (size_t)(before * l->row * bytes));
+  to += before * l->row * bytes;
+  if (c->dtype == TD_FLOAT32) single_copy(l, (const float *)from, (float *)to);
+  else twofold_copy(l, (const double *)from, (double *)to);
+  memset(to + l->count * l->row * bytes, 0, (size_t)(after * l->row * bytes));
+}
+
 void td_shift_copy(const td_columns *c, const td_shift *s, const td_shift_block *b, const td_columns_part *part,
                    int64_t slack, void *out) {
-  const int64_t bytes = td_dtype_bytes(c->dtype), sources[] = {c->axes[0].source, c->axes[1].source, c->axes[2].source};
-  const int64_t first = s->low[2] + b->first, low = least(most(-first, 0), b->row);
-  const int64_t high = most(least(sources[2] - first, b->row), low); // of a line: what lies in the source
-  const char *planes = c->source + ((part->image * c->groups + part->group) * c->channels + part->channel) * c->plane * bytes;
+  const td_tap_axis *axes = c->axes;
+  const int64_t bytes = td_dtype_bytes(c->dtype), height = b->lines + s->span[1];
+  const int64_t first = s->low[2] + b->first, top = s->low[1] + b->line;
+  const int64_t before = least(most(-top, 0), height), last = most(least(axes[1].source - top, height), before);
+  lines l = {.count = last - before, .row = b->row, .source = axes[2].source};
+  l.low = least(most(-first, 0), b->row);
+  l.high = most(least(axes[2].source - first, b->row), l.low);
+  int64_t channel = (part->image * c->groups + part->group) * c->channels + part->channel;
   char *to = out;
-  for (int64_t channel = 0; channel < part->channels; channel++, planes += c->plane * bytes)
-    for (int64_t i = 0; i <= s->span[0]; i++)
-      for (int64_t j = 0; j < b->lines + s->span[1]; j++, to += b->row * bytes) {
-        const int64_t d = s->low[0] + b->plane + i, h = s->low[1] + b->line + j;
-        if (d < 0 || d >= sources[0] || h < 0 || h >= sources[1]) {
-          memset(to, 0, (size_t)(b->row * bytes));
-          continue;
-        }
-        const char *from = planes + ((d * sources[1] + h) * sources[2] + first + low) * bytes;
-        if (low) memset(to, 0, (size_t)(low * bytes));
-        if (high > low) memcpy(to + low * bytes, from, (size_t)((high - low) * bytes));
-        if (high < b->row) memset(to + high * bytes, 0, (size_t)((b->row - high) * bytes));
-      }
+  for (int64_t i = 0; i < part->channels; i++, channel++)
+    for (int64_t p = 0; p <= s->span[0]; p++, to += b->area * bytes) {
+      const int64_t d = s->low[0] + b->plane + p;
+      const int64_t at = channel * c->plane + (d * axes[1].source + top + before) * axes[2].source + first;
+      if (d >= 0 && d < axes[0].source) copy_plane(c, &l, before, height - last, c->source + at * bytes, to);
+      else memset(to, 0, (size_t)(b->area * bytes));
+    }
   memset(to, 0, (size_t)(slack * bytes));
 }
 

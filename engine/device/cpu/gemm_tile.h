@@ -176,54 +176,48 @@ static void NAME(pack)(void *out, int64_t side, int64_t strip, const void *data,
 // Sums of at most RUN vectors stay in registers, those of runs are vectors too, and all of these are added in double.
 enum { NAME(dot_rows) = ROWS == 14 ? 4 : 2, NAME(dot_columns) = ROWS == 14 ? 6 : 4 };
 
-TARGET static inline __attribute__((always_inline)) void NAME(dot_tile)(int rows, const td_dots *d, int64_t i,
-                                                                        int64_t q) {
+TARGET static inline __attribute__((always_inline)) void NAME(dot_tile)(int rows, const td_dots *d, const T *a,
+                                                                        const int64_t *at, NAME(vector) *totals) {
   enum { COLUMNS = NAME(dot_columns) };
-  _Alignas(64) NAME(vector) totals[NAME(dot_rows) * COLUMNS];
-  const T *a = (const T *)d->a + i * d->a_line;
+  const int64_t length = d->length, pitch = d->a_line;
   const T *b[COLUMNS];
-  const int64_t columns = d->n - q < COLUMNS ? d->n - q : COLUMNS;
-  for (int64_t k = 0; k < COLUMNS; k++) b[k] = (const T *)d->b + d->at[q + (k < columns ? k : 0)];
-  bool first = true;
-  NAME(vector) sums[NAME(dot_rows)][COLUMNS] = {0};
-  for (int64_t s = 0, run = 0; s < d->segments; s++) {
-    const T *line = a + s * d->a_segment;
-    const int64_t base = s * d->b_segment;
-    for (int64_t j = 0; j < d->length; j += NAME(lanes)) {
-      NAME(vector) left[NAME(dot_rows)];
+  for (int k = 0; k < COLUMNS; k++) b[k] = (const T *)d->b + at[k];
+  for (int64_t s = 0, j = 0, first = true; s < d->segments; first = false) {
+    NAME(vector) sums[NAME(dot_rows)][COLUMNS] = {0};
+    for (int64_t run = RUN * NAME(lanes); run > 0 && s < d->segments;) {
+      const int64_t last = length - j < run ? length : j + run;
+      const T *left = a + s * d->a_segment;
+      const int64_t base = s * d->b_segment;
+      run -= last - j;
+      for (; j < last; j += NAME(lanes)) {
+        NAME(vector) x[NAME(dot_rows)];
 #pragma GCC unroll 4
-      for (int r = 0; r < rows; r++) left[r] = *(const NAME(vector) *)(line + r * d->a_line + j);
-#pragma GCC unroll 6
-      for (int k = 0; k < COLUMNS; k++) {
-        const NAME(vector) right = *(const NAME(vector) *)(b[k] + base + j);
-#pragma GCC unroll 4
-        for (int r = 0; r < rows; r++) sums[r][k] += left[r] * right;
-      }
-      if (++run < RUN && (j + NAME(lanes) < d->length || s + 1 < d->segments)) continue;
-      run = 0;
-#pragma GCC unroll 4
-      for (int r = 0; r < rows; r++)
+        for (int r = 0; r < rows; r++) x[r] = *(const NAME(vector) *)(left + r * pitch + j);
 #pragma GCC unroll 6
         for (int k = 0; k < COLUMNS; k++) {
-          NAME(vector) *total = &totals[r * COLUMNS + k];
-          *total = first ? sums[r][k] : (NAME(vector))(*total + sums[r][k]);
-          sums[r][k] = (NAME(vector)){0};
+          const NAME(vector) y = *(const NAME(vector) *)(b[k] + base + j);
+#pragma GCC unroll 4
+          for (int r = 0; r < rows; r++) sums[r][k] += x[r] * y;
         }
-      first = false;
+      }
+      if (j < length) break;
+      j = 0;
+      s++;
     }
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 6
+      for (int k = 0; k < COLUMNS; k++) {
+        NAME(vector) *total = &totals[r * COLUMNS + k];
+        *total = first ? sums[r][k] : (NAME(vector))(*total + sums[r][k]);
+      }
   }
-  for (int r = 0; r < rows && !first; r++)
-    for (int64_t k = 0; k < columns; k++) {
-      const T *lane = (const T *)&totals[r * COLUMNS + k];
-      double halves[NAME(lanes) / 2], sum = 0;
-      for (int l = 0; l < NAME(lanes) / 2; l++) halves[l] = (double)lane[l] + (double)lane[l + NAME(lanes) / 2];
-      for (int l = 0; l < NAME(lanes) / 2; l++) sum += halves[l];
-      d->c[(i + r) * d->ldc + q + k] += sum;
-    }
 }
 
-#define SIZE(rows) \
-  TARGET static void NAME(dot_##rows)(const td_dots *d, int64_t i, int64_t q) { NAME(dot_tile)(rows, d, i, q); }
+#define SIZE(rows)                                                                                            \
+  TARGET static void NAME(dot_##rows)(const td_dots *d, const T *a, const int64_t *at, NAME(vector) *totals) { \
+    NAME(dot_tile)(rows, d, a, at, totals);                                                                   \
+  }
 SIZE(1)
 SIZE(2)
 #if ROWS == 14
@@ -232,15 +226,34 @@ SIZE(4)
 #endif
 #undef SIZE
 
+TARGET static double NAME(lane_sum)(const T *lane) {
+  double halves[NAME(lanes) / 2], sum = 0;
+  for (int l = 0; l < NAME(lanes) / 2; l++) halves[l] = (double)lane[l] + (double)lane[l + NAME(lanes) / 2];
+  for (int l = 0; l < NAME(lanes) / 2; l++) sum += halves[l];
+  return sum;
+}
+
 static void NAME(dot)(const td_dots *d) {
-  static void (*const sizes[])(const td_dots *, int64_t, int64_t) = {NAME(dot_1), NAME(dot_2),
+  static void (*const sizes[])(const td_dots *, const T *, const int64_t *, NAME(vector) *) = {
+      NAME(dot_1), NAME(dot_2),
 #if ROWS == 14
-                                                                     NAME(dot_3), NAME(dot_4)
+      NAME(dot_3), NAME(dot_4)
 #endif
   };
-  const int64_t strips = (d->m + NAME(dot_rows) - 1) / NAME(dot_rows), side = strips ? (d->m + strips - 1) / strips : 1;
+  enum { COLUMNS = NAME(dot_columns) };
+  _Alignas(64) NAME(vector) totals[NAME(dot_rows) * COLUMNS];
+  if (d->m < 1 || d->segments < 1 || d->length < 1) return;
+  const int64_t strips = (d->m + NAME(dot_rows) - 1) / NAME(dot_rows), side = (d->m + strips - 1) / strips;
   for (int64_t i = 0; i < d->m; i += side)
-    for (int64_t q = 0; q < d->n; q += NAME(dot_columns)) sizes[(d->m - i < side ? d->m - i : side) - 1](d, i, q);
+    for (int64_t q = 0; q < d->n; q += COLUMNS) {
+      const int64_t rows = d->m - i < side ? d->m - i : side, columns = d->n - q < COLUMNS ? d->n - q : COLUMNS;
+      int64_t at[COLUMNS];
+      for (int64_t k = 0; k < COLUMNS; k++) at[k] = d->at[q + (k < columns ? k : 0)];
+      sizes[rows - 1](d, (const T *)d->a + i * d->a_line, at, totals);
+      for (int64_t r = 0; r < rows; r++)
+        for (int64_t k = 0; k < columns; k++)
+          d->c[(i + r) * d->ldc + q + k] += NAME(lane_sum)((const T *)&totals[r * COLUMNS + k]);
+    }
 }
 
 static const td_gemm_kernel NAME(kernel) = {ROWS,       NAME(columns), NAME(lanes), NAME(multiply),
