@@ -22,10 +22,11 @@ enum {
   PIECES = 8, // of a sum over images and channels
   LEAST_PLAIN = 64, // columns of one image from which on they are read as they lie
   LEAST_ROWS = 144, // of columns in a piece of weights
+  SMALL_SUM = 1 << 17, // weights up to which pieces are rather images than channels: each image is copied but once
   PANEL = 256, // of the depth of a product
   COPIED = 1 << 17, // elements that a shifted block copies
   SHIFTED = 4096, // results of it
-  DOTTED = 1536, // results of a block of weights: what a few lines of it hold stays in the inner cache
+  DOTTED = 2304, // results of a block of weights: what a few lines of it hold stays in the inner cache
 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -466,11 +467,15 @@ typedef struct weight_task {
   td_shift shift;
 } weight_task;
 
+static int64_t weight_size(const weight_task *t) { return t->c.groups * t->outputs * t->rows; }
+
 static void weight_open(const td_convolution *v, weight_task *t) {
   *t = (weight_task){.outputs = v->outputs};
   td_columns_forward(v, NULL, &t->c);
   t->rows = t->c.channels * t->c.taps;
-  t->channels = least(most(1, quotient(LEAST_ROWS, most(1, t->c.taps))), most(1, t->c.channels));
+  int64_t channels = most(1, quotient(LEAST_ROWS, most(1, t->c.taps))); // of a piece, at least
+  if (weight_size(t) <= SMALL_SUM) channels = most(channels, t->c.channels * v->groups * v->images / PIECES);
+  t->channels = least(channels, most(1, t->c.channels));
   t->channel_pieces = quotient(t->c.channels, t->channels);
   int64_t pieces = most(1, v->groups * t->channel_pieces);
   t->image_pieces = least(quotient(PIECES, pieces), most(1, v->images));
@@ -485,7 +490,6 @@ static void weight_open(const td_convolution *v, weight_task *t) {
   if (t->plain) t->b = (blocks){.count = t->images, .each = 1, .images = 1, .columns = t->c.results};
 }
 
-static int64_t weight_size(const weight_task *t) { return t->c.groups * t->outputs * t->rows; }
 static bool weight_summed(const weight_task *t) { return t->outputs < FEW; }
 static int64_t weight_pieces(const weight_task *t) {
   return weight_size(t) ? t->c.groups * t->channel_pieces * t->image_pieces : 0;
