@@ -237,7 +237,7 @@ typedef struct panels { // of a tile of C
   int64_t ldc, k, first, depth; // of the panel
   int64_t tall, wide, down, across; // strips of a piece; pieces
   bool add; // to what is in C
-  int64_t at[DEPTH], edge_at[DEPTH]; // of the steps in B's strips, and in one that is packed apart
+  int64_t *at, *edge_at; // where the steps of the depth are in B's strips, and in one that is packed apart
 } panels;
 
 static int64_t quotient(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
@@ -413,17 +413,12 @@ static void run_tiles(td_pool *pool, uint8_t dtype, const td_gemm_job *job, int6
   a.room = room;
   b.room = a.room + operand_bytes(job->m, kernel->rows, job->k, bytes);
   char *sums = b.room + operand_bytes(job->n, kernel->columns, job->k, bytes);
-  int64_t rows = tile_of(job->m, a.side), columns = tile_of(job->n, b.side);
+  int64_t rows = tile_of(job->m, a.side), columns = tile_of(job->n, b.side), at[2 * DEPTH];
   for (int64_t i = 0; i < job->m; i += rows)
     for (int64_t j = 0; j < job->n; j += columns) {
-      panels w;
-      w.kernel = kernel;
-      w.pool = pool;
-      w.bytes = bytes;
-      w.a = a;
-      w.b = b;
-      w.ldc = job->ldc;
-      w.k = job->k;
+      panels w = {.kernel = kernel, .pool = pool, .bytes = bytes, .a = a, .b = b, .ldc = job->ldc, .k = job->k};
+      w.at = at;
+      w.edge_at = at + DEPTH;
       w.c = (char *)job->c + (i * job->ldc + j) * bytes;
       operand_cut(&w.a, i, MIN(job->m - i, rows), bytes);
       operand_cut(&w.b, j, MIN(job->n - j, columns), bytes);

@@ -22,7 +22,7 @@
     to[1] = __builtin_shufflevector(from[0], from[1], 1, 3);      \
   } while (0)
 
-enum { FLOAT_RUN = 32, DOUBLE_RUN = 1 << 20 };
+enum { FLOAT_RUN = 64, DOUBLE_RUN = 1 << 20 };
 
 #if defined __x86_64__
 #define AVX512 __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,fma")))

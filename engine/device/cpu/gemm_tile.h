@@ -14,7 +14,7 @@ typedef struct NAME(task) {
   const int64_t *at; // where in b a step of the depth is
   int64_t a_line, a_step, ldc, depth, columns; // between rows of a, and steps of the depth
   bool add; // to what is in C
-  bool straight; // one run, stored to C
+  bool whole; // all columns of the tile are C's: sums go there at once, else to totals
   _Alignas(64) NAME(vector) totals[ROWS * 2];
 } NAME(task);
 
@@ -35,20 +35,30 @@ TARGET static inline __attribute__((always_inline)) void NAME(tile)(int rows, in
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++) sums[i][v] += a[i][a_at] * line[v];
     }
-    if (t->straight) {
-      T *c = t->c;
+    if (p < depth || !t->whole) {
 #pragma GCC unroll 14
-      for (int i = 0; i < rows; i++, c += t->ldc)
+      for (int i = 0; i < rows; i++)
 #pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) *(NAME(vector) *)(c + v * NAME(lanes)) = sums[i][v];
-      return;
+        for (int v = 0; v < vectors; v++) {
+          NAME(vector) *total = &t->totals[i * vectors + v];
+          *total = first ? sums[i][v] : (NAME(vector))(*total + sums[i][v]);
+        }
+      continue;
     }
+    if (!first)
 #pragma GCC unroll 14
-    for (int i = 0; i < rows; i++)
+      for (int i = 0; i < rows; i++)
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) sums[i][v] += t->totals[i * vectors + v];
+    T *c = t->c;
+    const int64_t ldc = t->ldc;
+    const bool add = t->add;
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++, c += ldc)
 #pragma GCC unroll 2
       for (int v = 0; v < vectors; v++) {
-        NAME(vector) *total = &t->totals[i * vectors + v];
-        *total = first ? sums[i][v] : (NAME(vector))(*total + sums[i][v]);
+        NAME(vector) *to = (NAME(vector) *)(c + v * NAME(lanes));
+        *to = add ? (NAME(vector))(*to + sums[i][v]) : sums[i][v];
       }
   }
 }
@@ -83,26 +93,12 @@ static void (*const NAME(tiles)[ROWS][2])(NAME(task) *) = {
 };
 #undef SIZE
 
-TARGET static inline __attribute__((always_inline)) void NAME(deliver_rows)(const NAME(task) *t, int64_t rows,
-                                                                            int vectors, bool add) {
-  const NAME(vector) *total = t->totals;
-  T *c = t->c;
-  for (int64_t i = 0; i < rows; i++, c += t->ldc, total += vectors)
-#pragma GCC unroll 2
-    for (int v = 0; v < vectors; v++) {
-      NAME(vector) *to = (NAME(vector) *)(c + v * NAME(lanes));
-      *to = add ? (NAME(vector))(*to + total[v]) : total[v];
-    }
-}
-
+// A tile at the right edge of C, whose last columns aren't C's.
 TARGET static void NAME(deliver)(const NAME(task) *t, int64_t rows, int vectors) {
-  if (t->columns < vectors * NAME(lanes)) {
-    const T *total = (const T *)t->totals;
-    T *c = t->c;
-    for (int64_t i = 0; i < rows; i++, c += t->ldc, total += vectors * NAME(lanes))
-      for (int64_t j = 0; j < t->columns; j++) c[j] = t->add ? c[j] + total[j] : total[j];
-  } else if (vectors == 1) t->add ? NAME(deliver_rows)(t, rows, 1, true) : NAME(deliver_rows)(t, rows, 1, false);
-  else t->add ? NAME(deliver_rows)(t, rows, 2, true) : NAME(deliver_rows)(t, rows, 2, false);
+  const T *total = (const T *)t->totals;
+  T *c = t->c;
+  for (int64_t i = 0; i < rows; i++, c += t->ldc, total += vectors * NAME(lanes))
+    for (int64_t j = 0; j < t->columns; j++) c[j] = t->add ? c[j] + total[j] : total[j];
 }
 
 TARGET static void NAME(multiply)(const td_row_strips *a, const td_column_strips *b, int64_t m, int64_t n,
@@ -112,7 +108,7 @@ TARGET static void NAME(multiply)(const td_row_strips *a, const td_column_strips
     t.columns = n - j < NAME(columns) ? n - j : NAME(columns);
     t.b = (const T *)b->data + strip_b * b->strip;
     const bool two = t.columns > NAME(lanes);
-    t.straight = !add && depth < RUN + RUN / 2 && t.columns == (two + 1) * NAME(lanes);
+    t.whole = t.columns == (two + 1) * NAME(lanes);
     for (int64_t i = 0, strip_a = 0; i < m; i += a->side, strip_a++) {
       const int64_t rows = m - i < a->side ? m - i : a->side;
       t.a = (const T *)a->data + strip_a * a->strip;
@@ -122,7 +118,7 @@ TARGET static void NAME(multiply)(const td_row_strips *a, const td_column_strips
         __builtin_prefetch(t.c + r * ldc + t.columns - 1, 1);
       }
       NAME(tiles)[rows - 1][two](&t);
-      if (!t.straight) NAME(deliver)(&t, rows, two + 1);
+      if (!t.whole) NAME(deliver)(&t, rows, two + 1);
     }
   }
 }
