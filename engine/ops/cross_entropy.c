@@ -139,11 +139,6 @@ static bool is_ignored(const entropy *e, int64_t line) { return e->labels && e->
     while (i + 1 < e->classes && x[i] != largest) i++;                                                            \
     return i;                                                                                                     \
   }                                                                                                               \
-  static double name##_others(const T *x, int64_t n, int64_t apart, T largest, T *out) {                          \
-    int64_t after = apart + 1;                                                                                    \
-    return td_##name##_exponentials(x, apart, largest, out) +                                                     \
-           td_##name##_exponentials(x + after, n - after, largest, out ? out + after : NULL);                     \
-  }                                                                                                               \
   static double name##_spread_loss(const entropy *e, const T *x, const T *p, int64_t label, double largest,       \
                                    double rest) {                                                                 \
     double loss = 0;                                                                                              \
@@ -159,7 +154,8 @@ static bool is_ignored(const entropy *e, int64_t line) { return e->labels && e->
     int64_t label = e->labels ? e->labels[line] : 0;                                                              \
     T largest = td_##name##_largest(x, e->classes);                                                               \
     int64_t apart = name##_apart(e, x, line, largest);                                                            \
-    double others = name##_others(x, e->classes, apart, largest, NULL), below = (double)x[apart] - (double)largest; \
+    double others = td_##name##_exponentials(x, e->classes, apart, largest, NULL);                                \
+    double below = (double)x[apart] - (double)largest;                                                            \
     double rest = below == 0 ? log1p(others) : log(others + exp(below));                                          \
     if (p || e->smoothing > 0) return name##_spread_loss(e, x, p, label, (double)largest, rest);                  \
     return weight_of(e, label) * (rest - ((double)x[label] - (double)largest));                                   \
@@ -186,8 +182,8 @@ static bool is_ignored(const entropy *e, int64_t line) { return e->labels && e->
     int64_t label = e->labels ? e->labels[line] : 0;                                                              \
     T largest = td_##name##_largest(x, e->classes);                                                               \
     int64_t apart = name##_apart(e, x, line, largest);                                                            \
-    double others = name##_others(x, e->classes, apart, largest, out);                                            \
-    double sum = others + td_##name##_exponentials(x + apart, 1, largest, out + apart);                           \
+    double others = td_##name##_exponentials(x, e->classes, apart, largest, out);                                 \
+    double sum = others + (double)out[apart];                                                                     \
     if (p || e->smoothing > 0) {                                                                                  \
       name##_spread_gradient(e, p, label, out, c, apart, others, sum);                                            \
       return;                                                                                                     \

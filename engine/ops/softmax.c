@@ -14,15 +14,14 @@ enum { COLUMNS = 256, WORK = 1 << 13 }; // side by side; elements of a unit, abo
 
 #define SOFTMAX(T, name)                                                                                       \
   TD_CLONES static void name##_softmax(const T *x, T *out, int64_t n) {                                        \
-    T scale = (T)(1 / td_##name##_exponentials(x, n, td_##name##_largest(x, n), out));                         \
+    T scale = (T)(1 / td_##name##_exponentials(x, n, -1, td_##name##_largest(x, n), out));                     \
     for (int64_t i = 0; i < n; i++) out[i] *= scale;                                                           \
   }                                                                                                            \
   TD_CLONES static void name##_log_softmax(const T *x, T *out, int64_t n) {                                    \
     T largest = td_##name##_largest(x, n);                                                                     \
     int64_t first = 0; /* of the largest ones: the others are added up without it, or their digits are lost */ \
     while (first + 1 < n && x[first] != largest) first++;                                                      \
-    double others = td_##name##_exponentials(x, first, largest, NULL) +                                        \
-                    td_##name##_exponentials(x + first + 1, n - first - 1, largest, NULL);                     \
+    double others = td_##name##_exponentials(x, n, first, largest, NULL);                                      \
     T rest = (T)log1p(x[first] == largest ? others : NAN); /* no number is the largest */                      \
     for (int64_t i = 0; i < n; i++) out[i] = (x[i] - largest) - rest;                                          \
   }                                                                                                            \

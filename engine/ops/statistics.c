@@ -332,7 +332,7 @@ static void finish_logsumexp(const void *states, int64_t count, const td_finish 
         int64_t n = piece->n - i < BLOCK ? piece->n - i : BLOCK;                                                 \
         T largest = td_##name##_largest(x, n), shift = isfinite(largest) ? largest : 0;                               \
         exponentials_add((exponentials *)states + r,                                                             \
-                         (exponentials){(double)shift, td_##name##_exponentials(x, n, shift, NULL)});                 \
+                         (exponentials){(double)shift, td_##name##_exponentials(x, n, -1, shift, NULL)});        \
       }                                                                                                          \
   }                                                                                                              \
   TD_CLONES static void name##_logsumexp_rows(exponentials *a, const T *x, int64_t rows, int64_t columns,        \
