@@ -21,8 +21,10 @@ static bool grow_types(td_interpreter *I, struct td_core *core) {
 
 td_type_entry *td_type_entry_of(td_interpreter *I, const td_type *type) {
   struct td_core *core = I->core;
+  td_type_entry **recent = &core->recent_types[((uintptr_t)type >> 5) % TD_RECENT_TYPES];
+  if (TD_LIKELY(*recent && (*recent)->type == type)) return *recent;
   for (int32_t i = 0; i < core->type_count; i++)
-    if (core->types[i]->type == type) return core->types[i];
+    if (core->types[i]->type == type) return *recent = core->types[i];
   int32_t count = 0;
   while (type->methods && type->methods[count].name) count++;
   if (!grow_types(I, core)) return NULL;

@@ -155,6 +155,19 @@ static td_value held_parts(td_interpreter *I, td_value self, td_value *arguments
   return walk_begin(&w, "held_parts", arguments) ? walk_end(&w, walk_attributes(&w, arguments[0])) : TD_NIL;
 }
 
+static td_value instances_in(td_interpreter *I, td_value self, td_value *arguments) {
+  (void)self;
+  walk w = {.interpreter = I};
+  if (!walk_begin(&w, "instances_in", arguments)) return TD_NIL;
+  td_dict *attributes = ((td_instance *)arguments[0].o)->attributes;
+  int64_t position = 0;
+  td_value key, value;
+  bool done = true;
+  while (done && attributes && td_dict_next(attributes, &position, &key, &value))
+    done = !td_is(value, &td_instance_type) || !td_isinstance(I, value, w.class) || td_list_append(I, w.found, value);
+  return walk_end(&w, done);
+}
+
 // ---- Variables that training changes, or may change ----
 
 static int seen_before(walk *w, td_value part) { // -1: exception
@@ -245,4 +258,5 @@ const td_method td_layer_builtins[] = {
     {"parameter_names", "(callable, /)", parameter_names,
      "The names of what a callable takes, in order, self left out; *args and **kwargs keep their stars.\n"
      ">>> parameter_names(lambda x, y: x)"},
+    {"instances_in", "(object, cls, /)", instances_in, "The instances of cls that the attributes of object hold."},
     {NULL, NULL, NULL, NULL}};

@@ -53,14 +53,16 @@ static int position_count(const binding *b) { // rows that need no name
   return count;
 }
 
+static bool is_word(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
+
 // dim and keepdim are PyTorch's words for axis and keepdims; input names the first tensor.
 static bool names_row(const td_param *param, int row, const char *keyword) {
-  if (strcmp(param->name, keyword) == 0 || td_op_alias(param->alias, keyword)) return true;
-  if (strcmp(keyword, "dim") == 0) return strcmp(param->name, "axis") == 0 || strcmp(param->name, "axes") == 0;
-  if (strcmp(keyword, "axis") == 0) return strcmp(param->name, "axes") == 0;
-  if (strcmp(keyword, "keepdim") == 0) return strcmp(param->name, "keepdims") == 0;
-  if (strcmp(keyword, "input") == 0) return row == 0 && !is_list(param);
-  if (strcmp(keyword, "correction") == 0) return strcmp(param->name, "ddof") == 0;
+  if (is_word(param->name, keyword) || (param->alias && td_op_alias(param->alias, keyword))) return true;
+  if (is_word(keyword, "dim")) return is_word(param->name, "axis") || is_word(param->name, "axes");
+  if (is_word(keyword, "axis")) return is_word(param->name, "axes");
+  if (is_word(keyword, "keepdim")) return is_word(param->name, "keepdims");
+  if (is_word(keyword, "input")) return row == 0 && !is_list(param);
+  if (is_word(keyword, "correction")) return is_word(param->name, "ddof");
   return false;
 }
 
@@ -440,17 +442,16 @@ static void hint_choice(td_interpreter *I, const td_param *param, const char *wo
 // Capitals make no difference: TensorFlow's padding="SAME".
 static bool bind_choice(td_interpreter *I, const td_op *op, int row, td_value v, td_arg *arg) {
   const td_param *param = &op->params[row];
-  td_text names = {0};
-  for (int i = 0; param->choices[i]; i++) {
-    if (td_is(v, &td_str_type) && strcasecmp(td_as_str(v)->data, param->choices[i]) == 0) {
+  bool text = td_is(v, &td_str_type);
+  for (int i = 0; text && param->choices[i]; i++) {
+    if (strcasecmp(td_as_str(v)->data, param->choices[i]) == 0) {
       arg->i = i;
-      td_text_clear(&names);
       return true;
     }
-    td_text_print(&names, "%s\"%s\"", i ? ", " : "", param->choices[i]);
   }
+  td_text names = {0};
+  for (int i = 0; param->choices[i]; i++) td_text_print(&names, "%s\"%s\"", i ? ", " : "", param->choices[i]);
   char name[64];
-  bool text = td_is(v, &td_str_type);
   td_raise(I, TD_CLASS_VALUE_ERROR, "%s: '%s' must be %s%s, not %s%.60s%s", td_op_spelled(op, name, sizeof name),
            param->name, param->kind == TD_PARAM_INTS ? "ints or one of " : "one of ", names.data ? names.data : "",
            text ? "\"" : "", text ? td_as_str(v)->data : td_type_name(I, v), text ? "\"" : "");

@@ -257,6 +257,7 @@ static const td_method *const tables[] = {
     td_progress_builtins,
     td_optimizer_builtins,
     td_layer_builtins,
+    td_metric_builtins,
     td_worker_builtins,
     td_boundary_builtins,
     td_dataset_builtins,

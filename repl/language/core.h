@@ -2,12 +2,13 @@
 // file needs: caches, the frame of a call, and the small inline paths of numbers.
 #ifndef TD_LANGUAGE_CORE_H
 #define TD_LANGUAGE_CORE_H
+#include "engine/tensor/dtype.h"
 #include "repl/language/builtins.h"
 #include "repl/language/diagnose.h"
 #include "repl/language/names.h"
 #include "repl/library/library.h"
 
-enum { TD_LOOKUPS = 512, TD_STACK_VALUES = 1 << 19, TD_DEPTH_LIMIT = 10000 };
+enum { TD_LOOKUPS = 512, TD_RECENT_TYPES = 64, TD_STACK_VALUES = 1 << 19, TD_DEPTH_LIMIT = 10000 };
 
 typedef struct td_lookup {  // what a name means in a class and its bases, or in a builtin type
   const void *owner;        // td_class or td_type
@@ -30,6 +31,8 @@ struct td_core {
   uint32_t class_version;   // changes whenever an attribute of any class changes or a class dies
   td_type_entry **types;
   int32_t type_count, type_capacity;
+  td_type_entry *recent_types[TD_RECENT_TYPES]; // some of types, by address
+  td_value dtypes[TD_DTYPE_COUNT]; // one value for each dtype; NIL: not made yet
   td_signature **signatures;
   int32_t signature_count, signature_capacity;
   td_row_signature *rows;   // open addressing

@@ -153,6 +153,7 @@ static void drop_tables(td_interpreter *I, struct td_core *core) {
   td_memory_free(core->rows);
   td_memory_free(core->modules);
   td_memory_free(core->decks);
+  for (int i = 0; i < TD_DTYPE_COUNT; i++) td_unref(core->dtypes[i]);
   td_unref(core->memory_error);
   td_unref(td_from(core->no_keywords));
   td_unref(td_from(core->loggers));

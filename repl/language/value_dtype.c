@@ -1,6 +1,7 @@
 // The dtypes as values: float32, int64, ... They print as their names, compare by identity and with their names as
 // text, and called like a function they cast: float32(x).
 #include <string.h>
+#include "repl/language/core.h"
 #include "repl/language/tensors.h"
 
 static bool dtype_repr(td_interpreter *I, td_value v, td_text *text) {
@@ -56,8 +57,11 @@ const td_type td_dtype_type = {
 };
 
 td_value td_dtype_box(td_interpreter *I, uint8_t dtype) {
+  td_value *kept = &I->core->dtypes[dtype];
+  if (!td_is_nil(*kept)) return td_ref(*kept);
   td_dtype_value *value = td_object_new(I, &td_dtype_type, sizeof *value);
   if (!value) return TD_NIL;
   value->dtype = dtype;
-  return td_from(value);
+  *kept = td_from(value);
+  return td_ref(*kept);
 }
