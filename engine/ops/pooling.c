@@ -47,6 +47,7 @@ struct task {
   td_windows w;
   uint8_t dtype;
   bool count_padding;
+  bool inside; // largest elements: no window has gaps or crosses an end of a line
   int64_t divisor; // 0: the window's count
   int64_t lines_each; // of an item
   line_function *line;
@@ -87,6 +88,13 @@ static int64_t workspace_of(const td_call *call, const td_windows *w) {
 
 // A line of results. Regular windows go tap by tap over the whole line; adaptive ones result by result.
 // X: whether a new element, v, wins over the best so far.
+#define BETTER(T, I, X, STEP)                              \
+  for (int64_t j = 0; j < n; j++) {                        \
+    const T v = from[j * STEP], b = best[j];               \
+    const int better = X;                                  \
+    best[j] = better ? v : b;                              \
+    place[j] = better ? at + (I)(j * STEP) : place[j];     \
+  }
 #define MAXIMUM_LINE(NAME, T, I, LOWEST, X)                                                                            \
   TD_CLONES static void tap_##NAME(T *restrict best, I *restrict place, const T *restrict from, int64_t step,          \
                                    int64_t count, I start) {                                                           \
@@ -114,6 +122,26 @@ static int64_t workspace_of(const td_call *call, const td_windows *w) {
         }                                                                                                              \
       }                                                                                                                \
   }                                                                                                                    \
+  /* the same where all windows lie inside along the line; d and h: the window's rows there */                         \
+  TD_CLONES static void inside_##NAME(const td_windows *w, const T *restrict x, const td_span *d, const td_span *h,    \
+                                      T *restrict best, I *restrict place) {                                           \
+    const td_window_axis *c = &w->axes[2];                                                                             \
+    const int64_t n = c->out, step = c->stride;                                                                        \
+    bool first = true;                                                                                                 \
+    for (int64_t in_d = d->low; in_d < d->high; in_d++)                                                                \
+      for (int64_t in_h = h->low; in_h < h->high; in_h++)                                                              \
+        for (int64_t m = 0; m < c->kernel; m++, first = false) {                                                       \
+          const I at = (I)((in_d * w->axes[1].in + in_h) * c->in + m);                                                 \
+          const T *restrict from = x + at;                                                                             \
+          if (first)                                                                                                   \
+            for (int64_t j = 0; j < n; j++) {                                                                          \
+              best[j] = from[j * step];                                                                                \
+              place[j] = at + (I)(j * step);                                                                           \
+            }                                                                                                          \
+          else if (step == 2) BETTER(T, I, X, 2)                                                                       \
+          else BETTER(T, I, X, step)                                                                                   \
+        }                                                                                                              \
+  }                                                                                                                    \
   static void adaptive_##NAME(const td_windows *w, const T *x, int64_t line, T *best, I *place) {                      \
     const td_window_axis *h = &w->axes[1], *c = &w->axes[2];                                                           \
     td_span sd = td_window_span(&w->axes[0], line / h->out), sh = td_window_span(h, line % h->out);                    \
@@ -131,12 +159,17 @@ static int64_t workspace_of(const td_call *call, const td_windows *w) {
     int64_t n = t->w.axes[2].out, at = plane * t->w.results + line * n;                                                \
     T *best = (T *)t->out + at;                                                                                        \
     I *place = scratch;                                                                                                \
-    for (int64_t j = 0; j < n; j++) {                                                                                  \
-      best[j] = LOWEST;                                                                                                \
-      place[j] = -1;                                                                                                   \
+    const T *x = (const T *)t->in + plane * t->w.plane;                                                                \
+    const int64_t height = t->w.axes[1].out;                                                                           \
+    td_span d = td_window_span(&t->w.axes[0], line / height), h = td_window_span(&t->w.axes[1], line % height);        \
+    if (t->inside && d.low < d.high && h.low < h.high) inside_##NAME(&t->w, x, &d, &h, best, place);                   \
+    else {                                                                                                             \
+      for (int64_t j = 0; j < n; j++) {                                                                                \
+        best[j] = LOWEST;                                                                                              \
+        place[j] = -1;                                                                                                 \
+      }                                                                                                                \
+      (t->w.axes[2].kernel ? regular_##NAME : adaptive_##NAME)(&t->w, x, line, best, place);                           \
     }                                                                                                                  \
-    (t->w.axes[2].kernel ? regular_##NAME : adaptive_##NAME)(&t->w, (const T *)t->in + plane * t->w.plane, line, best, \
-                                                             place);                                                   \
     for (int64_t j = 0; j < n; j++) t->places[at + j] = place[j];                                                      \
   }
 
@@ -146,6 +179,13 @@ MAXIMUM_LINE(UINT8, uint8_t, int32_t, 0, v > b)
 MAXIMUM_LINE(INT32, int32_t, int32_t, INT32_MIN, v > b)
 MAXIMUM_LINE(INT64, int64_t, int64_t, INT64_MIN, v > b)
 
+static bool lie_inside(const td_windows *w) {
+  const td_window_axis *c = &w->axes[2];
+  for (int i = 0; i < 3; i++)
+    if (w->axes[i].dilation > 1) return false;
+  return c->kernel && !c->padding && (c->out - 1) * c->stride + c->kernel <= c->in;
+}
+
 static int maximum_run(const td_call *call, const td_windows *w) {
   static line_function *const lines[TD_DTYPE_COUNT] = {[TD_FLOAT32] = maximum_FLOAT32,
                                                        [TD_FLOAT64] = maximum_FLOAT64,
@@ -153,7 +193,8 @@ static int maximum_run(const td_call *call, const td_windows *w) {
                                                        [TD_INT32] = maximum_INT32,
                                                        [TD_INT64] = maximum_INT64};
   const td_view *out = &call->out[0];
-  task t = {.w = *w, .line = lines[out->dtype], .out = out->data, .places = (int64_t *)call->out[1].data};
+  task t = {.w = *w, .inside = lie_inside(w), .line = lines[out->dtype], .out = out->data};
+  t.places = (int64_t *)call->out[1].data;
   return run_lines(call, &t, false);
 }
 
