@@ -1,8 +1,8 @@
 // How convolutions are computed.
-//  1. Where results side by side read numbers side by side: as products of weights and a copy of the source, shifted for
-//     each tap (convolution_shifted.h), block by block.
-//  2. Else as products of weights and columns (gather_columns.h). A block is a stretch of one image's results, or several
-//     whole images, whose columns fit the inner cache.
+//  1. Where results side by side read numbers side by side: as products of weights and a copy of the source, shifted
+//     for each tap (convolution_shifted.h), block by block.
+//  2. Else as products of weights and columns (gather_columns.h). A block is a stretch of one image's results, or
+//     several whole images, whose columns fit the inner cache.
 //  3. Groups with few results a column (depthwise ones) are summed line by line instead.
 //  4. Weights are a sum over blocks. Pieces of it own some channels, or some images; those of images are added in
 //     order.
@@ -607,7 +607,8 @@ static void weight_block(weight_task *t, const weight_piece *p, int64_t block, d
 }
 
 // y of a block as lie its results in the copy of x, with zeros between lines and behind them.
-static void dotted_y(const weight_task *t, const td_shift_block *b, const td_columns_part *part, int64_t row, char *to) {
+static void dotted_y(const weight_task *t, const td_shift_block *b, const td_columns_part *part, int64_t row,
+                     char *to) {
   int64_t bytes = td_dtype_bytes(t->c.dtype), gap = b->row - b->width, length = dotted_length(t, b);
   const char *plane = y_plane(t, part->image, part->group, row);
   int64_t line = (b->plane * t->c.axes[1].results + b->line) * t->c.axes[2].results + b->first;

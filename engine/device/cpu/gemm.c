@@ -1,9 +1,10 @@
 // Which kernel computes a product, and how it is cut.
 //  1. One row or one column: a matrix times a vector, as sums of rows or as dot products, whichever reads along memory.
 //  2. A handful of multiplications, and integers: plain loops.
-//  3. The rest is computed in panels (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008):
-//     A and B are cut along k, strips of each are packed so that they are read from end to end, and pieces of C add the
-//     product of their strips, tile by tile, in the registers (gemm_kernel.h). All threads pack, then all take pieces.
+//  3. The rest is computed in panels (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication",
+//     2008): A and B are cut along k, strips of each are packed so that they are read from end to end, and pieces of C
+//     add the product of their strips, tile by tile, in registers (gemm_kernel.h). All threads pack, then all take
+//     pieces.
 //  4. Where C is small beside k, k is cut instead; the parts are computed each on one thread, and their sums are added
 //     in order.
 //  5. Number and borders of all pieces follow from m, n, k and the dtype alone.
@@ -308,7 +309,8 @@ static void pack_strips(const td_gemm_kernel *kernel, const operand *o, int64_t 
   int64_t line = first * o->side, lines = MIN(o->lines, last * o->side) - line;
   int64_t strip = strip_size(o->side, depth, bytes);
   const char *from = o->data + (o->across ? line * o->pitch + p : p * o->pitch + line) * bytes;
-  if (o->padded && lines % o->side) memset(out + (last - 1 - first) * strip * bytes, 0, (size_t)(o->side * depth * bytes));
+  if (o->padded && lines % o->side)
+    memset(out + (last - 1 - first) * strip * bytes, 0, (size_t)(o->side * depth * bytes));
   kernel->pack(out, o->side, strip, from, o->pitch, o->across, lines, depth);
 }
 
@@ -475,6 +477,7 @@ td_row_strips td_gemm_packed_rows(uint8_t dtype, int64_t m, int64_t k, const voi
 // ---- parts of k ----
 
 typedef struct parts {
+  td_pool *pool; // a part runs on one thread of it, as nested work does
   const td_gemm_job *job;
   uint8_t dtype;
   int64_t count, length, single_bytes;
@@ -512,7 +515,7 @@ static void part_piece(void *argument, int64_t part) {
     job.c = p->sums + (part - 1) * job.m * job.n * bytes;
     job.ldc = job.n;
   }
-  run_tiles(NULL, p->dtype, &job, p->job->k, p->room + part * p->single_bytes);
+  run_tiles(p->pool, p->dtype, &job, p->job->k, p->room + part * p->single_bytes);
 }
 
 #define ADD_SUMS(type, name)                                                                            \
@@ -545,6 +548,7 @@ static void add_sums(const parts *p) {
 
 static void run_parts(td_pool *pool, uint8_t dtype, const td_gemm_job *job, char *workspace) {
   parts p = parts_of(dtype, job);
+  p.pool = pool;
   p.sums = workspace;
   p.room = workspace + sums_bytes(&p);
   if (p.count == 1) run_tiles(pool, dtype, job, job->k, p.room);
