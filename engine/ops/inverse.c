@@ -82,8 +82,8 @@ static int determinant_infer(td_infer *infer) {
   return code;
 }
 
-TD_SOLVER(det, fail_singular, .in_axes = {2})
-TD_SOLVER(slogdet, fail_singular, .in_axes = {2})
+TD_SOLVER(det, fail_singular, .cost = 50, .in_axes = {2})
+TD_SOLVER(slogdet, fail_singular, .cost = 50, .in_axes = {2})
 
 // ---- cofactors: the derivative of det ----
 
@@ -120,7 +120,7 @@ static int cofactor_one(td_problem *p) {
   td_gemm(NULL, p->dtype, &job, work);
   return 0;
 }
-TD_SOLVER(cofactor, fail_singular, .in_axes = {2}, .out_axes = {2})
+TD_SOLVER(cofactor, fail_singular, .cost = 1500, .in_axes = {2}, .out_axes = {2})
 
 static int square_infer(td_infer *infer) {
   int code = td_infer_matrix(infer, 0, true);
@@ -181,7 +181,7 @@ static int cofactor_slope_one(td_problem *p) {
   td_matrix_store(p, &p->out[0], other, n);
   return 0;
 }
-TD_SOLVER(cofactor_slope, fail_singular, .in_axes = {2, 2}, .out_axes = {2})
+TD_SOLVER(cofactor_slope, fail_singular, .cost = 1500, .in_axes = {2, 2}, .out_axes = {2})
 
 static td_tensor *cofactor_slope(td_scope *s, td_tensor *a, td_tensor *c);
 
@@ -341,7 +341,7 @@ static int inv_one(td_problem *p) { // solves for the unit matrix, which leaves 
   if (!info) td_matrix_store(p, &p->out[0], x, n);
   return info;
 }
-TD_SOLVER(inv, fail_singular, .in_axes = {2}, .out_axes = {2})
+TD_SOLVER(inv, fail_singular, .cost = 200, .in_axes = {2}, .out_axes = {2})
 
 static int inv_vjp(td_rule *rule) {
   td_scope *s = &rule->scope;
@@ -404,7 +404,7 @@ static int solve_one(td_problem *p) {
   if (!info) td_matrix_store(p, &p->out[0], x, n);
   return info;
 }
-TD_SOLVER(solve, fail_singular, .in_axes = {2, view_is_vector(call) ? 1 : 2},
+TD_SOLVER(solve, fail_singular, .cost = 200, .in_axes = {2, view_is_vector(call) ? 1 : 2},
           .out_axes = {view_is_vector(call) ? 1 : 2})
 
 int td_infer_solve(td_infer *infer, bool left) {
@@ -506,7 +506,7 @@ static int lu_one(td_problem *p) {
   td_matrix_store(p, &p->out[2], u, k);
   return 0;
 }
-TD_SOLVER(lu, fail_singular, .in_axes = {2}, .out_axes = {2, 2, 2})
+TD_SOLVER(lu, fail_singular, .cost = 100, .in_axes = {2}, .out_axes = {2, 2, 2})
 
 static int lu_infer(td_infer *infer) {
   const td_meta *a = &infer->in[0];

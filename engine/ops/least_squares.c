@@ -41,7 +41,7 @@ static int pinv_one(td_problem *p) {
   td_gemm(NULL, p->dtype, &job, work);
   return 0;
 }
-TD_SOLVER(pinv, td_fail_convergence, .in_axes = {2}, .out_axes = {2})
+TD_SOLVER(pinv, td_fail_convergence, .cost = 1000, .in_axes = {2}, .out_axes = {2})
 
 static int pinv_infer(td_infer *infer) {
   const td_meta *a = &infer->in[0];
@@ -125,7 +125,8 @@ static int matrix_rank_one(td_problem *p) {
 
 static td_solver matrix_rank_solver(const td_call *call) {
   uint8_t dtype = call->in[0].dtype == TD_FLOAT64 ? TD_FLOAT64 : TD_FLOAT32;
-  return (td_solver){.in_axes = {2}, .dtype = dtype, .solve = matrix_rank_one, .fail = td_fail_convergence};
+  return (td_solver){
+      .in_axes = {2}, .dtype = dtype, .cost = 500, .solve = matrix_rank_one, .fail = td_fail_convergence};
 }
 
 static int64_t matrix_rank_workspace(const td_call *call) {
@@ -181,13 +182,14 @@ static int lstsq_one(td_problem *p) {
   int tall = m > n ? m : n, leading = m < 1 ? 1 : m, b_leading = tall < 1 ? 1 : tall, integers = 1;
   int sides = columns ? columns : 1; // gelsd takes no b without columns
   double size = 0, share = 0;
+  if (!td_work_fits(p)) return TD_TOO_LARGE;
   void *a = td_take(p, (int64_t)m * n, p->bytes), *b = td_take(p, (int64_t)m * columns, p->bytes);
   void *x = td_take(p, (int64_t)tall * sides, p->bytes), *s = td_take(p, m < n ? m : n, p->bytes);
   bool some = m && n;
   td_number_put(p, &share, 0, share_of(p, &p->call->args[0]));
   if (some)
     p->lapack->gelsd(&m, &n, &sides, a, &leading, x, &b_leading, s, &share, &rank, &size, &query, &integers, &info);
-  int length = some ? (int)td_number_at(p, &size, 0) : 1;
+  int length = some ? td_work_length(p, &size) : 1;
   void *work = td_take(p, length, p->bytes), *integer_work = td_take(p, integers < 1 ? 1 : integers, sizeof(int));
   if (!p->scratch) return 0;
   td_matrix_load(p, &p->in[0], a);
@@ -220,7 +222,8 @@ static uint8_t side_axes(const td_call *call) { // of b
   const td_view *a = &call->in[0], *b = &call->in[1];
   return td_is_vector_side(a->rank, a->shape, b->rank, b->shape) ? 1 : 2;
 }
-TD_SOLVER(lstsq, td_fail_convergence, .in_axes = {2, side_axes(call)}, .out_axes = {side_axes(call), 1, 0, 1})
+TD_SOLVER(lstsq, td_fail_convergence, .cost = 2000, .in_axes = {2, side_axes(call)},
+          .out_axes = {side_axes(call), 1, 0, 1})
 
 static int lstsq_infer(td_infer *infer) {
   const td_meta *a = &infer->in[0], *b = &infer->in[1];

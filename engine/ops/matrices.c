@@ -1,10 +1,15 @@
 // The batch of a matrix op, and the small builders that derivatives of matrix ops share.
 #include "engine/ops/matrices.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "engine/base/detached.h"
+#include "engine/base/memory.h"
 #include "engine/ops/families.h"
 #include "engine/ops/flat.h"
 #include "engine/ops/map.h"
@@ -14,7 +19,10 @@ enum {
   CHUNK_WORK = 1 << 16, // rough number of multiplications below which a batch is not cut
   CALL_WORK = 1 << 10, // what a problem costs beside them
   ALIGNMENT = 64,
+  NO_MEMORY = TD_TOO_LARGE - 1, // an info as well
 };
+
+#define APART_FROM 1e11 // picoseconds that a problem takes, from which on it is solved apart
 
 typedef struct batch {
   const td_call *call;
@@ -23,9 +31,12 @@ typedef struct batch {
   int64_t shape[TD_RANK_MAX], count, chunks, per_chunk, scratch_bytes;
   int64_t in_strides[TD_PROBLEM_INPUTS][TD_RANK_MAX];
   td_problem first; // of index 0
+  int refused; // an info that was there before anything was solved; 0: none
+  bool apart; // each is solved on a thread of its own
   _Atomic(int64_t) failed; // index << 32 | info of the first problem that failed; INT64_MAX: none
 } batch;
 
+static int64_t aligned(int64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 static int bounded(int count, int most) { return count < most ? count : most; }
 
 static void matrix_of(const td_view *view, int axes, td_matrix *m) {
@@ -47,12 +58,17 @@ const char *td_needs_lapack(const td_arg *args) {
   return td_lapack_missing();
 }
 
-static int64_t scratch_of(const td_problem *first, const td_solver *solver) {
-  td_problem p = *first;
+static void ask_scratch(batch *b) {
+  td_problem p = b->first;
   p.scratch = NULL;
   p.taken = 0;
-  solver->solve(&p);
-  return p.taken;
+  b->refused = b->solver->solve(&p);
+  b->scratch_bytes = p.taken;
+}
+
+static double steps_of(const td_problem *p) { // n^3 for one n x n matrix, or with as many right sides as columns
+  double rows = (double)p->in[0].rows, columns = (double)p->in[0].columns;
+  return rows * columns * (rows < columns ? rows : columns) + rows * columns * (double)p->in[1].columns;
 }
 
 static void batch_open(const td_call *call, const td_solver *solver, batch *b) {
@@ -82,7 +98,8 @@ static void batch_open(const td_call *call, const td_solver *solver, batch *b) {
   b->chunks = chunks < 1 ? 1 : chunks < CHUNKS ? (int64_t)chunks : CHUNKS;
   if (b->chunks > b->count) b->chunks = b->count;
   b->per_chunk = b->chunks ? (b->count + b->chunks - 1) / b->chunks : 0;
-  b->scratch_bytes = b->count ? scratch_of(p, solver) : 0;
+  if (b->count) ask_scratch(b);
+  b->apart = solver->cost * steps_of(p) >= APART_FROM;
 }
 
 static void problem_at(const batch *b, int64_t index, td_problem *p) {
@@ -101,6 +118,77 @@ static void note_failure(batch *b, int64_t index, int info) {
   while (mine < now && !atomic_compare_exchange_weak(&b->failed, &now, mine)) continue;
 }
 
+// ---- apart ----
+
+typedef struct apart { // a problem on copies of all that it reads and writes, which follow
+  td_problem p;
+  td_call call; // its op and arguments
+  td_arg args[TD_PARAM_MAX];
+  int (*solve)(td_problem *);
+  int info;
+} apart;
+
+static int64_t bytes_of(const td_matrix *m) { return m->rows * m->columns * td_dtype_bytes(m->dtype); }
+
+static int64_t apart_bytes(const batch *b) {
+  int64_t bytes = aligned(sizeof(apart)) + b->scratch_bytes + ALIGNMENT;
+  for (int k = 0; k < TD_PROBLEM_INPUTS; k++) bytes += aligned(bytes_of(&b->first.in[k]));
+  for (int k = 0; k < TD_PROBLEM_OUTPUTS; k++) bytes += aligned(bytes_of(&b->first.out[k]));
+  return bytes;
+}
+
+// Line by line, in the order in which the matrix lies, as far as the pool isn't stopped. m is the copy then.
+static void move_to(const td_pool *pool, char *to, td_matrix *m) {
+  int bytes = td_dtype_bytes(m->dtype);
+  bool turned = llabs(m->column) > llabs(m->row);
+  int64_t lines = turned ? m->columns : m->rows, length = turned ? m->rows : m->columns;
+  int64_t next = turned ? m->column : m->row, step = turned ? m->row : m->column;
+  for (int64_t i = 0; i < lines && !td_pool_stopped(pool); i++)
+    td_elements_copy(NULL, to + i * length * bytes, m->data + i * next * bytes, bytes, 1, &length, &step);
+  m->data = to;
+  m->row = turned ? 1 : length;
+  m->column = turned ? length : 1;
+}
+
+static void apart_fill(apart *a, const batch *b, const td_problem *p) {
+  const td_op *op = b->call->op;
+  char *at = (char *)a + aligned(sizeof *a);
+  a->p = *p;
+  a->p.call = &a->call;
+  a->call.op = op;
+  a->call.args = a->args;
+  a->solve = b->solver->solve;
+  if (b->call->args) memcpy(a->args, b->call->args, (size_t)td_op_arg_count(op) * sizeof *a->args);
+  for (int k = 0; k < TD_PROBLEM_INPUTS; k++) {
+    move_to(b->call->context->pool, at, &a->p.in[k]);
+    at += aligned(bytes_of(&a->p.in[k]));
+  }
+  for (int k = 0; k < TD_PROBLEM_OUTPUTS; k++) {
+    a->p.out[k].data = at;
+    at += aligned(bytes_of(&a->p.out[k]));
+  }
+  a->p.scratch = at;
+}
+
+static void apart_work(void *block) {
+  apart *a = block;
+  a->info = a->solve(&a->p);
+}
+
+static int solve_apart(const batch *b, const td_problem *p) {
+  apart *a = td_memory_new((size_t)apart_bytes(b));
+  if (!a) return NO_MEMORY;
+  apart_fill(a, b, p);
+  if (!td_detached_run(b->call->context->pool, apart_work, a)) return 0; // stopped: nobody reads the results
+  for (int k = 0; k < TD_PROBLEM_OUTPUTS; k++)
+    if (p->out[k].data) memcpy(p->out[k].data, a->p.out[k].data, (size_t)bytes_of(&p->out[k]));
+  int info = a->info;
+  td_memory_free(a);
+  return info;
+}
+
+// ---- the batch ----
+
 static void batch_chunk(void *argument, int64_t chunk) {
   batch *b = argument;
   int64_t first = chunk * b->per_chunk, last = first + b->per_chunk;
@@ -108,7 +196,7 @@ static void batch_chunk(void *argument, int64_t chunk) {
     td_problem p;
     problem_at(b, i, &p);
     p.scratch = (char *)b->call->workspace + chunk * b->scratch_bytes;
-    int info = b->solver->solve(&p);
+    int info = b->apart ? solve_apart(b, &p) : b->solver->solve(&p);
     if (info) note_failure(b, i, info);
   }
 }
@@ -116,7 +204,7 @@ static void batch_chunk(void *argument, int64_t chunk) {
 int64_t td_matrices_workspace(const td_call *call, const td_solver *solver) {
   batch b;
   batch_open(call, solver, &b);
-  return b.chunks * b.scratch_bytes + ALIGNMENT; // of its own even where no scratch is taken: its address says "run"
+  return (b.apart ? 0 : b.chunks * b.scratch_bytes) + ALIGNMENT; // of its own even where no scratch is taken: its address says "run"
 }
 
 static void print_place(const batch *b, int64_t index, char *text, size_t size) { // "a[2, 0]"
@@ -132,14 +220,19 @@ int td_matrices_run(const td_call *call, const td_solver *solver) {
   batch b;
   batch_open(call, solver, &b);
   if (!b.count) return TD_OK;
-  td_pool_run(call->context->pool, b.chunks, batch_chunk, &b);
+  if (b.refused) note_failure(&b, 0, b.refused);
+  else td_pool_run(call->context->pool, b.chunks, batch_chunk, &b);
   int64_t failed = atomic_load(&b.failed);
   if (failed == INT64_MAX) return TD_OK;
   char place[240];
   print_place(&b, failed >> 32, place, sizeof place);
   int info = (int)(uint32_t)failed;
+  if (info == NO_MEMORY) return td_error_memory(call->context, call->op->name, apart_bytes(&b));
   if (info == TD_NOT_FINITE)
     return td_error_set(call->context, TD_ERROR_VALUE, "%s: %s has a NaN or an infinity", call->op->name, place);
+  if (info == TD_TOO_LARGE)
+    return td_error_set(call->context, TD_ERROR_VALUE, "%s: %s is too large for LAPACK, whose sizes have 32 bits",
+                        call->op->name, place);
   if (info < 0)
     return td_error_set(call->context, TD_ERROR_INTERNAL, "%s: LAPACK refused its argument %d", call->op->name, -info);
   return solver->fail(call, place, info);
@@ -149,8 +242,19 @@ int td_matrices_run(const td_call *call, const td_solver *solver) {
 
 void *td_take(td_problem *p, int64_t count, int64_t bytes) {
   char *at = p->scratch ? p->scratch + p->taken : NULL;
-  p->taken += (count * bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  p->taken += aligned(count * bytes);
   return at;
+}
+
+int td_work_length(const td_problem *p, const double *size) {
+  double length = td_number_at(p, size, 0);
+  if (p->dtype == TD_FLOAT32) length = ceil(length * (1 + (double)FLT_EPSILON));
+  return length < 1 ? 1 : length < INT32_MAX ? (int)length : INT32_MAX;
+}
+
+bool td_work_fits(const td_problem *p) { // gesdd takes most: 4 n^2 and some rows and columns for blocks
+  double m = (double)p->in[0].rows, n = (double)p->in[0].columns, k = m < n ? m : n;
+  return 4 * k * (k + 2) + 256 * (m + n) < INT32_MAX;
 }
 
 void td_matrix_load(const td_problem *p, const td_matrix *m, void *columns) {
@@ -215,6 +319,7 @@ int td_decompose(td_problem *p, char job, td_decomposed *d) {
   int leading = m < 1 ? 1 : m;
   double size = 0;
   *d = (td_decomposed){.rows = m, .columns = n, .count = k};
+  if (!td_work_fits(p)) return TD_TOO_LARGE;
   d->u_columns = job == 'N' ? 0 : job == 'S' ? k : m;
   d->vt_rows = job == 'N' ? 0 : job == 'S' ? k : n;
   int vt_leading = d->vt_rows < 1 ? 1 : d->vt_rows;
@@ -226,7 +331,7 @@ int td_decompose(td_problem *p, char job, td_decomposed *d) {
   if (k)
     p->lapack->gesdd(&job, &m, &n, a, &leading, d->s, d->u, &leading, d->vt, &vt_leading, &size, &query, integers,
                      &info, 1);
-  int length = k ? (int)td_number_at(p, &size, 0) : 0;
+  int length = k ? td_work_length(p, &size) : 0;
   void *work = td_take(p, length, p->bytes);
   if (!p->scratch) return 0;
   if (!k) {

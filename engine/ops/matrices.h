@@ -3,6 +3,8 @@
 //  1. The leading axes of inputs broadcast to those of the results; the last in_axes and out_axes are the problem's.
 //  2. solve is called once with scratch NULL, to learn how much it takes, and returns as soon as it has taken all.
 //  3. Scratch belongs to a chunk of the batch; chunks are cut by shape alone.
+//  4. Problems that take long are solved on threads of their own, on copies, so that Ctrl-C needs not wait for them
+//     (engine/base/detached.h). So solve reads of p->call the arguments, and nothing of its context.
 #ifndef TD_OPS_MATRICES_H
 #define TD_OPS_MATRICES_H
 #include "engine/device/cpu/lapack.h"
@@ -30,6 +32,7 @@ typedef struct td_problem {
 typedef struct td_solver {
   uint8_t in_axes[TD_PROBLEM_INPUTS], out_axes[TD_PROBLEM_OUTPUTS];
   uint8_t dtype; // computed in
+  int16_t cost; // picoseconds, roughly, for each of n^3 where the matrix is n x n in float64
   int (*solve)(td_problem *); // 0: done. Else what fail is told, as LAPACK's info
   int (*fail)(const td_call *, const char *matrix, int info); // sets the error; matrix: "a", or "a[2, 0]" in a batch
 } td_solver;
@@ -49,12 +52,16 @@ int td_matrices_run(const td_call *call, const td_solver *solver);
     td_solver s = name##_solver(call);                                                                  \
     return td_matrices_run(call, &s);                                                                   \
   }
-enum { TD_NOT_FINITE = -1000 }; // an info that td_matrices_run explains itself
+enum { TD_NOT_FINITE = -1000, TD_TOO_LARGE = -1001 }; // infos that td_matrices_run explains itself
 
 void *td_take(td_problem *p, int64_t count,
               int64_t bytes); // 64-byte aligned scratch; meaningless while scratch is NULL
 void td_matrix_load(const td_problem *p, const td_matrix *m, void *columns); // column by column, in p's dtype
 void td_matrix_store(const td_problem *p, const td_matrix *m, const void *columns, int64_t leading); // from such
+// What a routine that was asked for its workspace answered in size, as a number that is large enough: float32 has no room
+// for all the digits of a large one. At least 1.
+int td_work_length(const td_problem *p, const double *size);
+bool td_work_fits(const td_problem *p); // in LAPACK's ints, for a routine whose workspace grows with n^2
 const char *td_needs_lapack(const td_arg *args); // .missing of a row that always does
 bool td_all_finite(const td_problem *p, const void *numbers, int64_t count);
 double td_number_at(const td_problem *p, const void *numbers, int64_t index);

@@ -156,8 +156,11 @@ static void turn(const td_call *call, td_call *turned) { // the same with the ma
 }
 
 static const td_solver *matrix_norm_solver(const td_call *call, td_solver *solver) {
-  *solver =
-      (td_solver){.in_axes = {2}, .dtype = call->out[0].dtype, .solve = matrix_norm_one, .fail = td_fail_convergence};
+  *solver = (td_solver){.in_axes = {2},
+                        .dtype = call->out[0].dtype,
+                        .cost = needs_values(norm_of(&call->args[ORD])) ? 500 : 0,
+                        .solve = matrix_norm_one,
+                        .fail = td_fail_convergence};
   return solver;
 }
 
@@ -289,7 +292,7 @@ static int cond_one(td_problem *p) {
   td_number_put(p, p->out[0].data, 0, info ? INFINITY : value * entry_norm(p, inverse, n, n, kind));
   return 0;
 }
-TD_SOLVER(cond, td_fail_convergence, .in_axes = {2})
+TD_SOLVER(cond, td_fail_convergence, .cost = 500, .in_axes = {2})
 
 static int cond_infer(td_infer *infer) {
   const td_meta *x = &infer->in[0];

@@ -92,7 +92,7 @@ static int fail_power(const td_call *call, const char *matrix, int info) {
   return td_error_set(call->context, TD_ERROR_VALUE, "%s: %s is singular and has no negative power: pivot %d is 0",
                       call->op->name, matrix, info);
 }
-TD_SOLVER(matrix_power, fail_power, .in_axes = {2}, .out_axes = {2})
+TD_SOLVER(matrix_power, fail_power, .cost = 300, .in_axes = {2}, .out_axes = {2})
 
 static const char *matrix_power_missing(const td_arg *args) { // only inverses need it
   return !args || args[0].i < 0 ? td_lapack_missing() : NULL;
@@ -225,7 +225,7 @@ static int expm_one(td_problem *p) {
   td_matrix_store(p, &p->out[0], v, q.n);
   return 0;
 }
-TD_SOLVER(expm, td_fail_convergence, .in_axes = {2}, .out_axes = {2})
+TD_SOLVER(expm, td_fail_convergence, .cost = 800, .in_axes = {2}, .out_axes = {2})
 
 static const td_op expm = {
     .name = "expm",

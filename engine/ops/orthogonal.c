@@ -9,11 +9,6 @@ static const char *const modes[] = {"reduced", "complete", "r", NULL};
 
 static int smaller(int a, int b) { return a < b ? a : b; }
 
-static int query_length(const td_problem *p, const double *size) {
-  int length = (int)td_number_at(p, size, 0);
-  return length < 1 ? 1 : length;
-}
-
 static int qr_one(td_problem *p) {
   int m = (int)p->in[0].rows, n = (int)p->in[0].columns, k = smaller(m, n), wide = (int)p->out[1].rows;
   int leading = m < 1 ? 1 : m, columns = n > wide ? n : wide, query = -1, info = 0;
@@ -22,9 +17,9 @@ static int qr_one(td_problem *p) {
   void *a = td_take(p, (int64_t)m * columns, p->bytes), *r = td_take(p, (int64_t)wide * n, p->bytes);
   void *tau = td_take(p, k, p->bytes);
   if (k) p->lapack->geqrf(&m, &n, a, &leading, tau, size, &query, &info);
-  int length = query_length(p, size);
+  int length = td_work_length(p, size);
   if (k) p->lapack->orgqr(&m, &wide, &k, a, &leading, tau, size, &query, &info);
-  if (query_length(p, size) > length) length = query_length(p, size);
+  if (td_work_length(p, size) > length) length = td_work_length(p, size);
   void *work = td_take(p, length, p->bytes);
   if (!p->scratch) return 0;
   td_matrix_load(p, &p->in[0], a);
@@ -40,7 +35,7 @@ static int qr_one(td_problem *p) {
   td_matrix_store(p, &p->out[1], r, wide);
   return 0;
 }
-TD_SOLVER(qr, td_fail_convergence, .in_axes = {2}, .out_axes = {2, 2})
+TD_SOLVER(qr, td_fail_convergence, .cost = 200, .in_axes = {2}, .out_axes = {2, 2})
 
 static int qr_infer(td_infer *infer) {
   const td_meta *a = &infer->in[0];

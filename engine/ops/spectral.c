@@ -16,7 +16,7 @@ static int svd_one(td_problem *p) {
   td_matrix_store(p, &p->out[2], d.vt, d.vt_rows);
   return 0;
 }
-TD_SOLVER(svd, td_fail_convergence, .in_axes = {2}, .out_axes = {2, 1, 2})
+TD_SOLVER(svd, td_fail_convergence, .cost = 1000, .in_axes = {2}, .out_axes = {2, 1, 2})
 
 static int64_t count_of(const td_meta *a) {
   int64_t m = a->shape[a->rank - 2], n = a->shape[a->rank - 1];
@@ -145,7 +145,7 @@ static int svdvals_one(td_problem *p) {
   if (p->scratch && !info) td_matrix_store(p, &p->out[0], d.s, d.count);
   return info;
 }
-TD_SOLVER(svdvals, td_fail_convergence, .in_axes = {2}, .out_axes = {1})
+TD_SOLVER(svdvals, td_fail_convergence, .cost = 500, .in_axes = {2}, .out_axes = {1})
 
 static int svdvals_infer(td_infer *infer) {
   int code = td_infer_matrix(infer, 0, false);
@@ -193,17 +193,16 @@ static const char *const triangles[] = {"L", "U", NULL};
 #define UPLO_PARAM \
   { .name = "UPLO", .kind = TD_PARAM_CHOICE, .choices = triangles, .fallback = TD_INT_DEFAULT(0) }
 
-static int first_int(const td_problem *p, const double *size) { return (int)td_number_at(p, size, 0); }
-
 // vectors: column by column in a, with values ascending in *w
 static int eigen_decompose(td_problem *p, const char *job, void **a, void **w) {
   int n = (int)p->in[0].rows, info = 0, query = -1, integers = 1;
   const char *triangle = triangles[p->call->args[0].i];
   double size = 0;
+  if (!td_work_fits(p)) return TD_TOO_LARGE;
   *a = td_take(p, (int64_t)n * n, p->bytes);
   *w = td_take(p, n, p->bytes);
   if (n) p->lapack->syevd(job, triangle, &n, *a, &n, *w, &size, &query, &integers, &query, &info, 1, 1);
-  int length = n ? first_int(p, &size) : 1;
+  int length = n ? td_work_length(p, &size) : 1;
   void *work = td_take(p, length, p->bytes), *integer_work = td_take(p, integers, sizeof(int));
   if (!p->scratch || !n) return 0;
   td_matrix_load(p, &p->in[0], *a);
@@ -222,7 +221,7 @@ static int eigh_one(td_problem *p) {
   td_matrix_store(p, &p->out[1], a, n);
   return 0;
 }
-TD_SOLVER(eigh, td_fail_convergence, .in_axes = {2}, .out_axes = {1, 2})
+TD_SOLVER(eigh, td_fail_convergence, .cost = 400, .in_axes = {2}, .out_axes = {1, 2})
 
 static int eigvalsh_one(td_problem *p) {
   void *a, *w;
@@ -230,7 +229,7 @@ static int eigvalsh_one(td_problem *p) {
   if (p->scratch && !info) td_matrix_store(p, &p->out[0], w, p->in[0].rows);
   return info;
 }
-TD_SOLVER(eigvalsh, td_fail_convergence, .in_axes = {2}, .out_axes = {1})
+TD_SOLVER(eigvalsh, td_fail_convergence, .cost = 100, .in_axes = {2}, .out_axes = {1})
 
 static int eigen_infer(td_infer *infer) {
   const td_meta *a = &infer->in[0];

@@ -38,7 +38,7 @@ static int inner_axes(const td_call *call) { // of b
   const td_view *a = &call->in[0], *b = &call->in[1];
   return td_is_vector_side(a->rank, a->shape, b->rank, b->shape) ? 1 : 2;
 }
-TD_SOLVER(solve_triangular, fail_diagonal, .in_axes = {2, (uint8_t)inner_axes(call)},
+TD_SOLVER(solve_triangular, fail_diagonal, .cost = 50, .in_axes = {2, (uint8_t)inner_axes(call)},
           .out_axes = {(uint8_t)inner_axes(call)})
 
 static int solve_triangular_infer(td_infer *infer) {
@@ -144,7 +144,7 @@ static int cholesky_one(td_problem *p) {
   td_matrix_store(p, &p->out[0], a, n);
   return 0;
 }
-TD_SOLVER(cholesky, fail_indefinite, .in_axes = {2}, .out_axes = {2})
+TD_SOLVER(cholesky, fail_indefinite, .cost = 20, .in_axes = {2}, .out_axes = {2})
 
 static int cholesky_infer(td_infer *infer) {
   int code = td_infer_matrix(infer, 0, true);
@@ -218,7 +218,7 @@ static int fail_factor(const td_call *call, const char *matrix, int info) { // m
                       "%s: the factor l for %s is singular: element %d of its diagonal is 0", call->op->name, matrix,
                       info - 1);
 }
-TD_SOLVER(cholesky_solve, fail_factor, .in_axes = {2, 2}, .out_axes = {2})
+TD_SOLVER(cholesky_solve, fail_factor, .cost = 100, .in_axes = {2, 2}, .out_axes = {2})
 
 static int cholesky_solve_infer(td_infer *infer) {
   const td_meta *b = &infer->in[0], *l = &infer->in[1];

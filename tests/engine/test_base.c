@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "engine/base/context.h"
+#include "engine/base/detached.h"
 #include "engine/base/memory.h"
 #include "engine/base/random.h"
 #include "engine/base/text.h"
@@ -592,6 +593,86 @@ START_TEST(a_stopped_pool_leaves_chunks_out) {
 }
 END_TEST
 
+// ---- work that is left behind ----
+
+static atomic_bool go_on;
+static void wait_to_go_on(void *block) {
+  atomic_fetch_add((atomic_int *)block, 1);
+  while (!atomic_load(&go_on)) sched_yield();
+}
+
+static void *let_go_on(void *argument) {
+  usleep(100000);
+  atomic_store(&go_on, true);
+  return argument;
+}
+
+static atomic_int *counter(void) {
+  atomic_int *block = td_memory_new(1 << 16);
+  atomic_init(block, 0);
+  return block;
+}
+
+START_TEST(work_is_left_behind) {
+  td_pool *pool = td_pool_new(1);
+  atomic_bool breakable = true;
+  atomic_int *block = counter();
+  pthread_t helper;
+  td_pool_watch(pool, &interrupt, &breakable);
+  atomic_store(&go_on, true);
+  for (int k = 1; k <= 3; k++) { // nobody stops it
+    ck_assert(td_detached_run(k == 2 ? NULL : pool, wait_to_go_on, block));
+    ck_assert_int_eq(*block, k);
+  }
+  td_memory_free(block);
+  atomic_store(&interrupt, 1);
+  atomic_store(&go_on, false);
+  int left = 0;
+  for (; left < 100 && td_detached_left() == left; left++) {
+    if (left == 4) pthread_create(&helper, NULL, let_go_on, NULL); // as many as may be left: this one is waited for
+    block = counter();
+    if (!td_detached_run(pool, wait_to_go_on, block)) continue;
+    ck_assert_int_eq(*block, 1);
+    td_memory_free(block);
+    break;
+  }
+#ifdef __GLIBC__
+  ck_assert_int_ge(left, 4);
+  pthread_join(helper, NULL);
+#endif
+  while (td_detached_left()) sched_yield();
+  atomic_store(&interrupt, 0);
+  td_pool_free(pool);
+}
+END_TEST
+
+START_TEST(the_end_waits_for_nobody) {
+  int ends[2], status;
+  char said[8] = "";
+  ck_assert_int_eq(pipe(ends), 0);
+  pid_t child = fork();
+  if (!child) {
+    dup2(ends[1], STDOUT_FILENO);
+    td_pool *pool = td_pool_new(1);
+    atomic_bool breakable = true;
+    td_pool_watch(pool, &interrupt, &breakable);
+    atomic_store(&interrupt, 1);
+    atomic_store(&go_on, false);
+    printf("kept");
+    bool done = td_detached_run(pool, wait_to_go_on, counter());
+    exit(done ? 1 : 7);
+  }
+  close(ends[1]);
+  ck_assert_int_eq(waitpid(child, &status, 0), child);
+  ck_assert_int_eq(read(ends[0], said, sizeof said), 4);
+  ck_assert_str_eq(said, "kept");
+  close(ends[0]);
+#ifdef __GLIBC__
+  ck_assert_int_eq(WEXITSTATUS(status), 7);
+#endif
+}
+END_TEST
+
 START_TEST(sleeping_workers_wake) {
   td_pool *pool = td_pool_new(3);
   int64_t start = 0;
@@ -713,6 +794,8 @@ int main(void) {
   tcase_add_test(tests, nested_runs);
   tcase_add_test(tests, chunks_run_beside_each_other_with_signals_blocked);
   tcase_add_test(tests, a_stopped_pool_leaves_chunks_out);
+  tcase_add_test(tests, work_is_left_behind);
+  tcase_add_test(tests, the_end_waits_for_nobody);
   tcase_add_test(tests, sleeping_workers_wake);
   tcase_add_test(tests, forked_child_runs_alone);
   tcase_add_test(tests, wanted_threads);

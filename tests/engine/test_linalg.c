@@ -1,9 +1,14 @@
 // Linear algebra: what defines each decomposition, on random matrices of many sizes; refusals with their messages;
 // forms of einsum against plain sums.
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "engine/base/detached.h"
 #include "engine/device/cpu/lapack.h"
 #include "engine/ops/families.h"
+#include "engine/ops/matrices.h"
 #include "tests/engine/cases.h"
 
 static const op_case cases[] = {
@@ -169,6 +174,45 @@ START_TEST(batches_have_the_same_bits_on_any_number_of_threads) {
 }
 END_TEST
 
+static void *interrupt_soon(void *argument) {
+  usleep(100000);
+  atomic_store(&((td_context *)argument)->interrupt, 1);
+  return NULL;
+}
+
+START_TEST(a_long_routine_is_left_on_an_interrupt) {
+  if (td_lapack_missing()) return;
+  td_tensor *x = matrix(1200, 1200), *out[TD_OUTPUT_MAX];
+  pthread_t thread;
+  struct timespec before, after;
+  pthread_create(&thread, NULL, interrupt_soon, context);
+  clock_gettime(CLOCK_MONOTONIC, &before);
+  ck_assert_int_eq(td_op_apply(context, td_op_find("svd"), &x, 1, NULL, out), TD_ERROR_INTERRUPT);
+  clock_gettime(CLOCK_MONOTONIC, &after);
+  pthread_join(thread, NULL);
+  atomic_store(&context->interrupt, 0);
+  td_tensor_unref(x);
+#ifdef __GLIBC__
+  ck_assert(td_detached_left()); // 3 s on an idle machine
+#endif
+  ck_assert_int_lt(after.tv_sec - before.tv_sec, 3);
+  while (td_detached_left()) usleep(10000);
+}
+END_TEST
+
+START_TEST(workspaces_are_large_enough) {
+  td_problem p = {.dtype = TD_FLOAT32, .in = {{.rows = 3500, .columns = 3500}}};
+  const int exact = 1 + 6 * 3500 + 2 * 3500 * 3500; // of syevd: float32 has no such number
+  double size = 0;
+  *(float *)&size = (float)exact;
+  ck_assert_int_lt((int)*(float *)&size, exact);
+  ck_assert_int_ge(td_work_length(&p, &size), exact);
+  ck_assert(td_work_fits(&p));
+  p.in[0].rows = p.in[0].columns = 30000; // 2 * 30000^2 fits, 4 * 30000^2 doesn't
+  ck_assert(!td_work_fits(&p));
+}
+END_TEST
+
 START_TEST(no_memory_is_an_error) {
   if (td_lapack_missing()) return;
   td_tensor *in[] = {matrix(60, 60), matrix(60, 60)}, *out[TD_OUTPUT_MAX];
@@ -191,6 +235,6 @@ END_TEST
 
 int main(void) {
   const TTest *tests[] = {decompositions_multiply_back, batches_have_the_same_bits_on_any_number_of_threads,
-                          no_memory_is_an_error};
-  return cases_run("linalg", cases, sizeof cases / sizeof *cases, tests, 3);
+                          no_memory_is_an_error, a_long_routine_is_left_on_an_interrupt, workspaces_are_large_enough};
+  return cases_run("linalg", cases, sizeof cases / sizeof *cases, tests, sizeof tests / sizeof *tests);
 }
