@@ -34,8 +34,8 @@ static td_tensor *plus(td_scope *s, td_tensor *x, double term) { return td_add(s
 
 // The cotangent x through the sigmoid's slope at y, in one pass. It is computed from sigmoid's argument: the result has
 // lost its digits where it is near 1.
-TD_MAP2_NEAR(sigmoid_gradient, fabsf(y) < TD_SINGLE_EXP_NEAR, x == 0 ? 0 : x * td_single_sigmoid_slope(y),
-             x == 0 ? 0 : x * SIGMOID_SLOPE(y))
+TD_MAP2_NEAR(sigmoid_gradient, TD_SINGLE_SIZE(y), TD_SINGLE_BITS(TD_SINGLE_EXP_NEAR),
+             x == 0 ? 0 : x * td_single_sigmoid_slope(y), x == 0 ? 0 : x * SIGMOID_SLOPE(y))
 TD_KERNEL(sigmoid_gradient)
 
 static td_tensor *sigmoid_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x);
@@ -70,7 +70,7 @@ static td_tensor *sigmoid_gradient(td_scope *s, td_tensor *cotangent, td_tensor 
   return td_scope_apply(s, &sigmoid_gradient_op, NULL, 2, cotangent, x);
 }
 
-TD_MAP1_NEAR(sigmoid, fabsf(x) < TD_SINGLE_EXP_NEAR, td_single_sigmoid(x), SIGMOID(x))
+TD_MAP1_NEAR(sigmoid, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_EXP_NEAR), td_single_sigmoid(x), SIGMOID(x))
 TD_KERNEL(sigmoid)
 
 static int sigmoid_vjp(td_rule *rule) {
@@ -97,7 +97,8 @@ static const td_op sigmoid_op = {
 
 td_tensor *td_sigmoid(td_scope *s, td_tensor *x) { return td_scope_apply(s, &sigmoid_op, NULL, 1, x); }
 
-TD_MAP1_NEAR(log_sigmoid, fabsf(x) < TD_SINGLE_EXP_NEAR, -td_single_softplus(-x), -SOFTPLUS(-x))
+TD_MAP1_NEAR(log_sigmoid, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_EXP_NEAR), -td_single_softplus(-x),
+             -SOFTPLUS(-x))
 TD_KERNEL(log_sigmoid)
 
 static int log_sigmoid_vjp(td_rule *rule) {
@@ -226,7 +227,7 @@ static const td_op tanhshrink_op = {
 
 // ---- silu, mish and gelu: each with its slope as an op of its own, so that a gradient is one pass and a product ----
 
-TD_MAP1_NEAR(silu_slope, fabsf(x) < TD_SINGLE_EXP_NEAR, td_single_silu_slope(x), SILU_SLOPE(x))
+TD_MAP1_NEAR(silu_slope, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_EXP_NEAR), td_single_silu_slope(x), SILU_SLOPE(x))
 TD_KERNEL(silu_slope)
 
 // s' (2 - x tanh(x / 2)) with s' the sigmoid's slope
@@ -253,7 +254,7 @@ static const td_op silu_slope_op = {
   .samples = any_samples,
 };
 
-TD_MAP1_NEAR(silu, fabsf(x) < TD_SINGLE_EXP_NEAR, td_single_silu(x), SILU(x))
+TD_MAP1_NEAR(silu, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_EXP_NEAR), td_single_silu(x), SILU(x))
 TD_KERNEL(silu)
 
 static int silu_vjp(td_rule *rule) {
@@ -334,14 +335,15 @@ static const td_op mish_op = {
 };
 
 static const char gelu_text[] = "p != 0 ? GELU_TANH(x) : GELU(x)";
-TD_LOOP1_NEAR(FLOAT32, float, gelu, fabsf(x) < TD_SINGLE_BELL_NEAR, td_single_gelu(x), GELU(x))
+TD_LOOP1_NEAR(FLOAT32, float, gelu, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_BELL_NEAR), td_single_gelu(x), GELU(x))
 TD_LOOP1(FLOAT64, double, gelu, T, GELU(x))
 TD_MAP_TABLE(TD_EACH_FLOAT, gelu, 1, FLOATING)
 TD_EACH_FLOAT(TD_LOOP1, gelu_tanh, T, GELU_TANH(x))
 TD_MAP_TABLE(TD_EACH_FLOAT, gelu_tanh, 1, FLOATING)
 
 static const char gelu_slope_text[] = "p != 0 ? GELU_TANH_SLOPE(x) : GELU_SLOPE(x)";
-TD_LOOP1_NEAR(FLOAT32, float, gelu_slope, fabsf(x) < TD_SINGLE_BELL_NEAR, td_single_gelu_slope(x), GELU_SLOPE(x))
+TD_LOOP1_NEAR(FLOAT32, float, gelu_slope, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_BELL_NEAR),
+              td_single_gelu_slope(x), GELU_SLOPE(x))
 TD_LOOP1(FLOAT64, double, gelu_slope, T, GELU_SLOPE(x))
 TD_MAP_TABLE(TD_EACH_FLOAT, gelu_slope, 1, FLOATING)
 TD_EACH_FLOAT(TD_LOOP1, gelu_tanh_slope, T, GELU_TANH_SLOPE(x))

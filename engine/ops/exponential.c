@@ -22,7 +22,7 @@ static td_tensor *times(td_scope *s, td_tensor *x, double factor) {
 }
 static td_tensor *plus(td_scope *s, td_tensor *x, double term) { return td_add(s, x, td_scope_number(s, term, x)); }
 
-TD_MAP1_NEAR(exp, fabsf(x) < TD_SINGLE_EXP_NEAR, td_single_exp(x), EXP(x))
+TD_MAP1_NEAR(exp, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_EXP_NEAR), td_single_exp(x), EXP(x))
 TD_KERNEL(exp)
 
 static int exp_vjp(td_rule *rule) {
@@ -48,7 +48,7 @@ static const td_op exp_op = {
 
 td_tensor *td_exp(td_scope *s, td_tensor *x) { return td_scope_apply(s, &exp_op, NULL, 1, x); }
 
-TD_MAP1_NEAR(exp2, fabsf(x) < TD_SINGLE_EXP2_NEAR, td_single_exp2(x), EXP2(x))
+TD_MAP1_NEAR(exp2, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_EXP2_NEAR), td_single_exp2(x), EXP2(x))
 TD_KERNEL(exp2)
 
 static int exp2_vjp(td_rule *rule) {
@@ -73,7 +73,7 @@ static const td_op exp2_op = {
   .samples = any_samples,
 };
 
-TD_MAP1_NEAR(expm1, fabsf(x) < TD_SINGLE_EXP_NEAR, x == 0 ? x : td_single_expm1(x), EXPM1(x))
+TD_MAP1_NEAR(expm1, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_EXP_NEAR), x == 0 ? x : td_single_expm1(x), EXPM1(x))
 TD_KERNEL(expm1)
 
 static int expm1_vjp(td_rule *rule) {
@@ -98,7 +98,7 @@ static const td_op expm1_op = {
   .samples = any_samples,
 };
 
-TD_MAP1_NEAR(log, TD_IS_NORMAL(x), td_single_log(x), LOG(x))
+TD_MAP1_NEAR(log, TD_SINGLE_NORMAL(x), TD_SINGLE_NORMALS, td_single_log(x), LOG(x))
 TD_KERNEL(log)
 
 static int log_vjp(td_rule *rule) {
@@ -124,7 +124,7 @@ static const td_op log_op = {
 
 td_tensor *td_log(td_scope *s, td_tensor *x) { return td_scope_apply(s, &log_op, NULL, 1, x); }
 
-TD_MAP1_NEAR(log2, TD_IS_NORMAL(x), td_single_log2(x), LOG2(x))
+TD_MAP1_NEAR(log2, TD_SINGLE_NORMAL(x), TD_SINGLE_NORMALS, td_single_log2(x), LOG2(x))
 TD_KERNEL(log2)
 
 static int log2_vjp(td_rule *rule) {
@@ -149,7 +149,7 @@ static const td_op log2_op = {
     .samples = positive_samples,
 };
 
-TD_MAP1_NEAR(log10, TD_IS_NORMAL(x), td_single_log10(x), LOG10(x))
+TD_MAP1_NEAR(log10, TD_SINGLE_NORMAL(x), TD_SINGLE_NORMALS, td_single_log10(x), LOG10(x))
 TD_KERNEL(log10)
 
 static int log10_vjp(td_rule *rule) {
@@ -174,7 +174,7 @@ static const td_op log10_op = {
     .samples = positive_samples,
 };
 
-TD_MAP1_NEAR(log1p, (x > -1) & (x < 0x1p100f), x == 0 ? x : td_single_log1p(x), LOG1P(x))
+TD_MAP1_NEAR(log1p, td_single_bits(1 + x) - 1, TD_SINGLE_BITS(0x1p100f), x == 0 ? x : td_single_log1p(x), LOG1P(x))
 TD_KERNEL(log1p)
 
 static int log1p_vjp(td_rule *rule) {
@@ -228,7 +228,7 @@ static const td_op sqrt_op = {
 
 td_tensor *td_sqrt(td_scope *s, td_tensor *x) { return td_scope_apply(s, &sqrt_op, NULL, 1, x); }
 
-TD_MAP1_NEAR(rsqrt, TD_IS_NORMAL(x), td_single_rsqrt(x), RSQRT(x))
+TD_MAP1_NEAR(rsqrt, TD_SINGLE_NORMAL(x), TD_SINGLE_NORMALS, td_single_rsqrt(x), RSQRT(x))
 TD_KERNEL(rsqrt)
 
 static int rsqrt_vjp(td_rule *rule) {
@@ -256,7 +256,8 @@ static const td_op rsqrt_op = {
 
 // ---- sums of exponentials, by their logarithms ----
 
-TD_MAP2_NEAR(logaddexp, fabsf(x - y) < TD_SINGLE_EXP_NEAR, td_single_logaddexp(x, y), LOGADDEXP(x, y))
+TD_MAP2_NEAR(logaddexp, TD_SINGLE_SIZE(x - y), TD_SINGLE_BITS(TD_SINGLE_EXP_NEAR), td_single_logaddexp(x, y),
+             LOGADDEXP(x, y))
 TD_KERNEL(logaddexp)
 TD_MAP2(TD_EACH_FLOAT, logaddexp2, FLOATING, T, LOGADDEXP2(x, y))
 TD_KERNEL(logaddexp2)

@@ -7,7 +7,7 @@
 
 enum {
   BLOCK = 512, // elements of a loaded block
-  CHUNK = 1 << 12, // elements of a task of the pool
+  CHUNK = 1 << 13, // elements of a task of the pool
   SHORT = 32, // rows of fewer elements are taken together
   ALONE = 1 << 15, // results of at most this many elements are one task
 };
@@ -32,7 +32,7 @@ typedef struct walk {
   int64_t shape[TD_RANK_MAX];
   int out_bytes, rank, inputs;
   unsigned fixed; // for the loop
-  bool loaded; // some operand is LOADED
+  bool loaded; // some operand is LOADED or FIXED_CAST
   bool joined; // blocks reach over rows
   operand operands[3];
 } walk;
@@ -78,8 +78,8 @@ static void load(const operand *o, void *buffer, const char *from, int64_t strid
 
 // ---- walking ----
 
-// n results at out; from: where the row's operands begin.
-static void run_loop(const walk *w, char *out, const char *const from[3], int64_t n) {
+// n results at out, of a row whose operands begin at from and must be loaded first, some of them.
+static void run_loaded(const walk *w, char *out, const char *const from[3], int64_t n) {
   _Alignas(64) char buffers[3][BLOCK * 8];
   const char *at[3] = {from[0], from[1], from[2]};
   for (int k = 0; k < w->inputs; k++)
@@ -87,10 +87,6 @@ static void run_loop(const walk *w, char *out, const char *const from[3], int64_
       load(&w->operands[k], buffers[k], from[k], 0, 1);
       at[k] = buffers[k];
     }
-  if (!w->loaded) {
-    w->loop(n, out, at[0], at[1], at[2], w->fixed, w->arguments);
-    return;
-  }
   for (int64_t done = 0; done < n; done += BLOCK) {
     int64_t count = n - done < BLOCK ? n - done : BLOCK;
     for (int k = 0; k < w->inputs; k++) {
@@ -106,7 +102,8 @@ static void run_loop(const walk *w, char *out, const char *const from[3], int64_
 }
 
 static void run_row(const walk *w, char *out, const char *const from[3], int64_t n) {
-  if (w->loop) run_loop(w, out, from, n);
+  if (w->loop && w->loaded) run_loaded(w, out, from, n);
+  else if (w->loop) w->loop(n, out, from[0], from[1], from[2], w->fixed, w->arguments);
   else w->row(w->owner, out, from[0], w->operands[0].strides[w->rank - 1], n);
 }
 
@@ -118,8 +115,9 @@ typedef struct cursor {
 static void cursor_start(cursor *c, const walk *w, int64_t position) {
   for (int k = 0; k < w->inputs; k++) c->from[k] = w->operands[k].data;
   for (int d = w->rank - 1; d >= 0; d--) {
-    c->index[d] = position % w->shape[d];
-    position /= w->shape[d];
+    int64_t outer = d ? position / w->shape[d] : 0;
+    c->index[d] = position - outer * w->shape[d];
+    position = outer;
     for (int k = 0; k < w->inputs; k++) c->from[k] += c->index[d] * w->operands[k].strides[d];
   }
 }
@@ -237,6 +235,7 @@ static void choose_modes(walk *w) {
     bool may_fix = k > 0 || (w->inputs == 2 && !w->fixed);
     if (may_fix && is_even(o, w, 0, first)) {
       o->mode = o->dtype == o->wanted ? FIXED : FIXED_CAST;
+      w->loaded |= o->mode == FIXED_CAST;
       w->fixed |= 1u << k;
     } else if (o->dtype == o->wanted && is_even(o, w, o->bytes, first)) {
       o->mode = DIRECT;

@@ -125,46 +125,51 @@ bool td_cast_run(void *out, uint8_t to, const void *in, uint8_t from, int64_t st
   }                                                                                                                    \
   }
 
-// The same for an expression that has a shorter form, near, where is_near holds, with the same value there: blocks of
-// which all is near go through a loop of their own.
+// The same for an expression that has a shorter form, near, with the same value where measure, an unsigned number, is
+// below limit: blocks that are near throughout go through a loop of their own, others through rest.
 enum { TD_NEAR_BLOCK = 1024 };
-#define TD_NEAR_BLOCKS(operands, is_near, near, expression)                                                            \
+#define TD_NEAR_BLOCKS(operands, measure, limit, near, rest)                                                           \
   for (int64_t done = 0, end; done < n; done = end) {                                                                  \
-    int far = 0;                                                                                                       \
+    uint32_t largest = 0;                                                                                              \
     end = n - done < TD_NEAR_BLOCK ? n : done + TD_NEAR_BLOCK;                                                         \
     TD_INDEPENDENT for (int64_t i = done; i < end; i++) {                                                              \
       operands;                                                                                                        \
-      far |= !(is_near);                                                                                               \
+      const uint32_t one = measure;                                                                                    \
+      largest = one > largest ? one : largest;                                                                         \
     }                                                                                                                  \
-    if (far) TD_INDEPENDENT for (int64_t i = done; i < end; i++) {                                                     \
-        operands;                                                                                                      \
-        result[i] = (expression);                                                                                      \
-      }                                                                                                                \
-    else TD_INDEPENDENT for (int64_t i = done; i < end; i++) {                                                         \
-        operands;                                                                                                      \
-        result[i] = (near);                                                                                            \
-      }                                                                                                                \
+    if (largest < (limit)) {                                                                                           \
+      TD_NEAR_LOOP(operands, near)                                                                                     \
+    } else {                                                                                                           \
+      rest                                                                                                             \
+    }                                                                                                                  \
   }
+#define TD_NEAR_LOOP(operands, expression)                                                                             \
+  TD_INDEPENDENT for (int64_t i = done; i < end; i++) {                                                                \
+    operands;                                                                                                          \
+    result[i] = (expression);                                                                                          \
+  }
+#define TD_NEAR_BOTH(operands, measure, limit, near, expression)                                                       \
+  TD_NEAR_BLOCKS(operands, measure, limit, near, TD_NEAR_LOOP(operands, expression))
 
-#define TD_LOOP1_NEAR(NAME, TYPE, name, is_near, near, expression)                                                     \
+#define TD_LOOP1_NEAR(NAME, TYPE, name, measure, limit, near, expression)                                              \
   TD_LOOP_HEAD(NAME, TYPE, name)                                                                                       \
   T *result = out;                                                                                                     \
   const T *at_x = in_x;                                                                                                \
-  TD_NEAR_BLOCKS(const T x = at_x[i], is_near, near, expression)                                                       \
+  TD_NEAR_BOTH(const T x = at_x[i], measure, limit, near, expression)                                                  \
   }
 
-#define TD_LOOP2_NEAR(NAME, TYPE, name, is_near, near, expression)                                                     \
+#define TD_LOOP2_NEAR(NAME, TYPE, name, measure, limit, near, expression)                                              \
   TD_LOOP_HEAD(NAME, TYPE, name)                                                                                       \
   T *result = out;                                                                                                     \
   const T *at_x = in_x, *at_y = in_y;                                                                                  \
   if (fixed == 1) {                                                                                                    \
     const T x __attribute__((unused)) = *at_x;                                                                         \
-    TD_NEAR_BLOCKS(const T y = at_y[i], is_near, near, expression)                                                     \
+    TD_NEAR_BOTH(const T y = at_y[i], measure, limit, near, expression)                                                \
   } else if (fixed == 2) {                                                                                             \
     const T y = *at_y;                                                                                                 \
-    TD_NEAR_BLOCKS(const T x __attribute__((unused)) = at_x[i], is_near, near, expression)                             \
+    TD_NEAR_BOTH(const T x __attribute__((unused)) = at_x[i], measure, limit, near, expression)                        \
   } else {                                                                                                             \
-    TD_NEAR_BLOCKS(const T x __attribute__((unused)) = at_x[i]; const T y = at_y[i], is_near, near, expression)        \
+    TD_NEAR_BOTH(const T x __attribute__((unused)) = at_x[i]; const T y = at_y[i], measure, limit, near, expression)   \
   }                                                                                                                    \
   }
 
@@ -221,15 +226,15 @@ enum { TD_NEAR_BLOCK = 1024 };
   EACH(TD_LOOP3, name, FIRST, expression)                                                                              \
   TD_MAP_TABLE(EACH, name, 3, rule)
 
-// With another form of the expression for float32 that is near.
-#define TD_MAP1_NEAR(name, is_near, near, expression)                                                                  \
+// With a shorter form of the expression for float32 that is near.
+#define TD_MAP1_NEAR(name, measure, limit, near, expression)                                                           \
   static const char name##_text[] = #expression;                                                                       \
-  TD_LOOP1_NEAR(FLOAT32, float, name, is_near, near, expression)                                                       \
+  TD_LOOP1_NEAR(FLOAT32, float, name, measure, limit, near, expression)                                                \
   TD_LOOP1(FLOAT64, double, name, T, expression)                                                                       \
   TD_MAP_TABLE(TD_EACH_FLOAT, name, 1, FLOATING)
-#define TD_MAP2_NEAR(name, is_near, near, expression)                                                                  \
+#define TD_MAP2_NEAR(name, measure, limit, near, expression)                                                           \
   static const char name##_text[] = #expression;                                                                       \
-  TD_LOOP2_NEAR(FLOAT32, float, name, is_near, near, expression)                                                       \
+  TD_LOOP2_NEAR(FLOAT32, float, name, measure, limit, near, expression)                                                \
   TD_LOOP2(FLOAT64, double, name, T, expression)                                                                       \
   TD_MAP_TABLE(TD_EACH_FLOAT, name, 2, FLOATING)
 

@@ -51,7 +51,7 @@ TD_INLINE td_math_scale td_math_scale_of(uint32_t power) { // n << 23; of a NaN'
 
 TD_INLINE float td_math_exp(float x) {
   x = x < -104 ? -104 : x;
-  td_single_split s = td_single_split_of(x > 89 ? 89 : x, 0);
+  td_single_split s = td_single_split_of(x > 89 ? 89 : x);
   td_math_scale e = td_math_scale_of(s.power);
   return td_single_exp_series(s.r) * e.first * e.second;
 }
@@ -60,7 +60,7 @@ TD_INLINE float td_math_exp2(float x) {
 }
 TD_INLINE float td_math_expm1(float x) {
   float v = x < -30 ? -30 : x;
-  td_single_split s = td_single_split_of(v > 89 ? 89 : v, 0);
+  td_single_split s = td_single_split_of(v > 89 ? 89 : v);
   td_math_scale e = td_math_scale_of(s.power);
   float value = (e.first * td_single_expm1_series(s.r) + (e.first - e.inverse)) * e.second;
   return x == 0 ? x : value;
@@ -188,9 +188,18 @@ TD_INLINE double td_math_sine_in(td_math_angle a, uint64_t quadrant) {
   return td_math_number(td_math_bits(value) ^ (quadrant & 2) << 62);
 }
 
-TD_INLINE float td_math_sin(float x) { return fabsf(x) < TD_SINGLE_ANGLE_NEAR ? td_single_sin(x) : sinf(x); }
-TD_INLINE float td_math_cos(float x) { return fabsf(x) < TD_SINGLE_ANGLE_NEAR ? td_single_cos(x) : cosf(x); }
-TD_INLINE float td_math_tan(float x) { return fabsf(x) < TD_SINGLE_ANGLE_NEAR ? td_single_tan(x) : tanf(x); }
+// far: up to TD_SINGLE_ANGLE_FAR; beyond it the C library takes over.
+#define X(name)                                                                                                        \
+  TD_INLINE float td_math_##name##_far(float x) {                                                                      \
+    return fabsf(x) < TD_SINGLE_ANGLE_NEAR ? td_single_##name(x) : td_single_##name##_far(x);                          \
+  }                                                                                                                    \
+  TD_INLINE float td_math_##name(float x) {                                                                            \
+    return fabsf(x) < TD_SINGLE_ANGLE_FAR ? td_math_##name##_far(x) : name##f(x);                                      \
+  }
+X(sin)
+X(cos)
+X(tan)
+#undef X
 
 // ---- the normal distribution ----
 
@@ -288,7 +297,9 @@ TD_INLINE float td_math_hypot(float x, float y) {
   return ((fabs(a) == INFINITY) | (fabs(b) == INFINITY)) ? INFINITY : (float)sqrt(a * a + b * b);
 }
 
-TD_INLINE float td_math_rsqrt(float x) { return TD_IS_NORMAL(x) ? td_single_rsqrt(x) : 1 / sqrtf(x); }
+TD_INLINE float td_math_rsqrt(float x) {
+  return TD_SINGLE_NORMAL(x) < TD_SINGLE_NORMALS ? td_single_rsqrt(x) : 1 / sqrtf(x);
+}
 TD_INLINE double td_math_rsqrt_double(double x) { return 1 / sqrt(x); }
 
 // ---- division ----

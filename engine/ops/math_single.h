@@ -18,7 +18,11 @@ typedef union td_single_word {
 TD_INLINE uint32_t td_single_bits(float x) { return (td_single_word){ .number = x }.bits; }
 TD_INLINE float td_single_number(uint32_t bits) { return (td_single_word){ .bits = bits }.number; }
 
-#define TD_IS_NORMAL(x) (((x) >= 0x1p-126f) & ((x) < INFINITY)) // and above 0
+// Measures of an argument that grow to where a function has other formulas; NaN is beyond all limits.
+#define TD_SINGLE_SIZE(x) (td_single_bits(x) & 0x7fffffff)
+#define TD_SINGLE_BITS(limit) td_single_bits((float)(limit)) // as TD_SINGLE_SIZE
+#define TD_SINGLE_NORMAL(x) (td_single_bits(x) - 0x00800000u) // below the limit: normal and above 0
+#define TD_SINGLE_NORMALS 0x7f000000u
 
 // 1 / sqrt(x) of a normal number above 0: a guess by its exponent, bettered by Newton's steps
 TD_INLINE float td_single_rsqrt(float x) {
@@ -60,7 +64,8 @@ TD_INLINE float td_single_floor_divide(float x, float y) {
 #define TD_SINGLE_SHIFT 0x1.8p23f // adding it rounds to an integer that stands in the low bits
 #define TD_SINGLE_EXP_NEAR 87 // up to here e^x and e^-x are normal
 #define TD_SINGLE_EXP2_NEAR 126
-#define TD_SINGLE_ANGLE_NEAR 0x1p17f
+#define TD_SINGLE_ANGLE_NEAR 128
+#define TD_SINGLE_ANGLE_FAR 0x1p17f
 #define TD_SINGLE_BELL_NEAR 12 // up to here the normal distribution's tail is normal, and
 #define TD_SINGLE_ERFC_NEAR 9  // erfc
 
@@ -69,9 +74,9 @@ typedef struct td_single_split { // x = n ln 2 + r, |r| <= ln 2 / 2
   float r;
 } td_single_split;
 
-TD_INLINE td_single_split td_single_split_of(float x, float more) { // of x + more; ln 2 is taken off in two steps
+TD_INLINE td_single_split td_single_split_of(float x) { // ln 2 is taken off in two steps
   float shifted = x * 0x1.715476p+0f + TD_SINGLE_SHIFT, n = shifted - TD_SINGLE_SHIFT;
-  return (td_single_split){ td_single_bits(shifted) << 23, x - n * 0x1.63p-1f - n * -0x1.bd0106p-13f + more };
+  return (td_single_split){ td_single_bits(shifted) << 23, x - n * 0x1.63p-1f - n * -0x1.bd0106p-13f };
 }
 
 TD_INLINE float td_single_exp_series(float r) {
@@ -79,12 +84,10 @@ TD_INLINE float td_single_exp_series(float r) {
   return 1 + r * (1 + r * (0.49999994f + r * (0.166665211f + r * series)));
 }
 
-// e^(x + more), |x| < TD_SINGLE_EXP_NEAR and more far smaller
-TD_INLINE float td_single_exp_sum(float x, float more) {
-  td_single_split s = td_single_split_of(x, more);
+TD_INLINE float td_single_exp_of(td_single_split s) { // of a normal power of 2
   return td_single_number(td_single_bits(td_single_exp_series(s.r)) + s.power);
 }
-TD_INLINE float td_single_exp(float x) { return td_single_exp_sum(x, 0); }
+TD_INLINE float td_single_exp(float x) { return td_single_exp_of(td_single_split_of(x)); } // |x| < TD_SINGLE_EXP_NEAR
 
 TD_INLINE float td_single_exp2(float x) { // |x| < TD_SINGLE_EXP2_NEAR
   float shifted = x + TD_SINGLE_SHIFT, r = x - (shifted - TD_SINGLE_SHIFT);
@@ -98,7 +101,7 @@ TD_INLINE float td_single_expm1_series(float r) {
   return r + r * r * (0.49999997f + r * (0.166665465f + r * series));
 }
 TD_INLINE float td_single_expm1(float x) { // |x| < TD_SINGLE_EXP_NEAR; -0 gives 0
-  td_single_split s = td_single_split_of(x, 0);
+  td_single_split s = td_single_split_of(x);
   float scale = td_single_number(s.power + TD_SINGLE_ONE);
   return scale * td_single_expm1_series(s.r) + (scale - 1);
 }
@@ -222,34 +225,46 @@ TD_INLINE float td_single_tanhshrink(float x) {
 
 typedef struct td_single_turn { // x = quadrant * pi/2 + r
   uint32_t quadrant;            // its two low bits count
-  float sine, cosine;           // of r in [-0.8, 0.8]
+  float r;                      // in [-0.8, 0.8]
 } td_single_turn;
 
-// |x| < TD_SINGLE_ANGLE_NEAR; multiples of pi/2 are taken off in double, where nothing is lost
+// |x| < TD_SINGLE_ANGLE_NEAR: pi/2 in 16 bits, the next 16 and the next 24; products with the first two are exact
 TD_INLINE td_single_turn td_single_turn_of(float x) {
   float shifted = x * 0x1.45f306p-1f + TD_SINGLE_SHIFT, n = shifted - TD_SINGLE_SHIFT;
-  float r = (float)((double)x - (double)n * 0x1.921fb544p+0 - (double)n * 0x1.0b4611a626331p-34), z = r * r;
+  return (td_single_turn){ td_single_bits(shifted), x - n * 0x1.921ep+0f - n * 0x1.b544p-16f - n * 0x1.0b4612p-34f };
+}
+// |x| < TD_SINGLE_ANGLE_FAR: in double, where nothing is lost
+TD_INLINE td_single_turn td_single_turn_far(float x) {
+  float shifted = x * 0x1.45f306p-1f + TD_SINGLE_SHIFT, n = shifted - TD_SINGLE_SHIFT;
+  double r = (double)x - (double)n * 0x1.921fb544p+0 - (double)n * 0x1.0b4611a626331p-34;
+  return (td_single_turn){ td_single_bits(shifted), (float)r };
+}
+typedef struct td_single_circle {
+  float sine, cosine; // of r
+} td_single_circle;
+
+TD_INLINE td_single_circle td_single_circle_of(float r) {
+  float z = r * r;
   float sine = -0.166666538f + z * (0.0083320979f + z * -0.000195060231f);
   float cosine = 0.0416666456f + z * (-0.00138872908f + z * 2.44286457e-05f);
-  return (td_single_turn){ td_single_bits(shifted), r + r * z * sine, 1 + z * (-0.5f + z * cosine) };
+  return (td_single_circle){ r + r * z * sine, 1 + z * (-0.5f + z * cosine) };
 }
-TD_INLINE float td_single_sine_in(td_single_turn a, uint32_t quadrant) {
-  float value = quadrant & 1 ? a.cosine : a.sine;
-  return td_single_number(td_single_bits(value) ^ (quadrant & 2) << 30);
+TD_INLINE float td_single_sine_of(td_single_turn turn, uint32_t quarters) { // of the angle and so many right ones
+  td_single_circle c = td_single_circle_of(turn.r);
+  float value = (turn.quadrant + quarters) & 1 ? c.cosine : c.sine;
+  return td_single_number(td_single_bits(value) ^ ((turn.quadrant + quarters) & 2) << 30);
 }
-TD_INLINE float td_single_sin(float x) {
-  td_single_turn a = td_single_turn_of(x);
-  return x == 0 ? x : td_single_sine_in(a, a.quadrant);
+TD_INLINE float td_single_tangent_of(td_single_turn turn) {
+  td_single_circle c = td_single_circle_of(turn.r);
+  bool odd = turn.quadrant & 1;
+  return (odd ? -c.cosine : c.sine) / (odd ? c.sine : c.cosine);
 }
-TD_INLINE float td_single_cos(float x) {
-  td_single_turn a = td_single_turn_of(x);
-  return td_single_sine_in(a, a.quadrant + 1);
-}
-TD_INLINE float td_single_tan(float x) {
-  td_single_turn a = td_single_turn_of(x);
-  bool odd = a.quadrant & 1;
-  return x == 0 ? x : (odd ? -a.cosine : a.sine) / (odd ? a.sine : a.cosine);
-}
+TD_INLINE float td_single_sin(float x) { return x == 0 ? x : td_single_sine_of(td_single_turn_of(x), 0); }
+TD_INLINE float td_single_cos(float x) { return td_single_sine_of(td_single_turn_of(x), 1); }
+TD_INLINE float td_single_tan(float x) { return x == 0 ? x : td_single_tangent_of(td_single_turn_of(x)); }
+TD_INLINE float td_single_sin_far(float x) { return td_single_sine_of(td_single_turn_far(x), 0); }
+TD_INLINE float td_single_cos_far(float x) { return td_single_sine_of(td_single_turn_far(x), 1); }
+TD_INLINE float td_single_tan_far(float x) { return td_single_tangent_of(td_single_turn_far(x)); }
 
 // The others anywhere.
 TD_INLINE float td_single_atan_ratio(float low, float high) { // atan(low / high), 0 <= low <= high
@@ -311,28 +326,31 @@ TD_INLINE float td_single_erf(float x) { // anywhere
 // exp(-p x^2), p 1/2 or 1, its argument above -TD_SINGLE_EXP_NEAR
 TD_INLINE float td_single_bell(float x, float p) {
   float head = td_single_number(td_single_bits(x) & 0xfffff000u); // its square is exact
-  return td_single_exp_sum(-p * head * head, p * (head - x) * (head + x));
+  td_single_split s = td_single_split_of(-p * head * head);
+  s.r = s.r + p * (head - x) * (head + x);
+  return td_single_exp_of(s);
 }
-// exp(s^2) erfc(s) for s in [0, 9], by 3/4 of s
-TD_INLINE float td_single_erfc_ratio(float part) {
-  float t = 1 / (1 + part), u = part * t;
+// share exp(s^2) erfc(s) for s in [0, 9], from 3/4 s / share; share a power of 2
+TD_INLINE float td_single_erfc_ratio(float part, float share) {
+  float t = share / (1 + share * part), u = part * t;
   float series = 0.145944074f + u * (-0.236772344f + u * (0.388656706f + u * (-0.386299282f + u * 0.130943239f)));
   series = -0.231351763f + u * (0.0388775729f + u * (0.0776814595f + u * series));
   return t + t * u * (-0.504503608f + u * series);
 }
 TD_INLINE float td_single_erfc(float x) { // |x| < 9
-  float tail = td_single_bell(x, 1) * td_single_erfc_ratio(fabsf(x) * 0.75f);
+  float tail = td_single_bell(x, 1) * td_single_erfc_ratio(fabsf(x) * 0.75f, 1);
   return x > 0 ? tail : 2 - tail;
 }
-// Probability that a standard normal number is below x, |x| < 12, from its bell
-TD_INLINE float td_single_normal(float x, float bell) {
-  float tail = 0.5f * bell * td_single_erfc_ratio(fabsf(x) * 0x1.0f876cp-1f); // 0.75 sqrt(1/2)
-  return x > 0 ? 1 - tail : tail;
+// Probability that a standard normal number is above |x| < 12, from its bell
+TD_INLINE float td_single_normal_tail(float x, float bell) {
+  return bell * td_single_erfc_ratio(fabsf(x) * 0x1.0f876cp+0f, 0.5f); // 1.5 sqrt(1/2)
 }
-// x times that probability, and its derivative
-TD_INLINE float td_single_gelu(float x) { return x * td_single_normal(x, td_single_bell(x, 0.5f)); }
+// x times the probability that such a number is below x, and its derivative
+TD_INLINE float td_single_gelu(float x) {
+  return (x >= 0 ? x : -0.f) - fabsf(x) * td_single_normal_tail(x, td_single_bell(x, 0.5f));
+}
 TD_INLINE float td_single_gelu_slope(float x) {
-  float bell = td_single_bell(x, 0.5f);
-  return td_single_normal(x, bell) + x * bell * 0x1.988454p-2f;
+  float bell = td_single_bell(x, 0.5f), tail = td_single_normal_tail(x, bell);
+  return (x > 0 ? 1 - tail : tail) + x * bell * 0x1.988454p-2f;
 }
 #endif

@@ -65,7 +65,7 @@ ROW(erf, NULL, TD_SAVES_IN0,
     "Gradient: cotangent * 2 / sqrt(pi) * exp(-x**2).",
     "erf(tensor([0., inf])).tolist()  # [0.0, 1.0]", any_samples)
 
-TD_MAP1_NEAR(erfc, fabsf(x) < TD_SINGLE_ERFC_NEAR, td_single_erfc(x), ERFC(x))
+TD_MAP1_NEAR(erfc, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_ERFC_NEAR), td_single_erfc(x), ERFC(x))
 TD_KERNEL(erfc)
 
 static int erfc_vjp(td_rule *rule) {
@@ -468,7 +468,7 @@ ROW(sinc, NULL, TD_SAVES_IN0,
 
 // Without eps: of what is not between 0 and 1 NaN.
 static const char logit_text[] = "LOGIT(x)";
-TD_LOOP1_NEAR(FLOAT32, float, logit, (x >= 0x1p-126f) & (x < 1), td_single_logit(x), LOGIT(x))
+TD_LOOP1_NEAR(FLOAT32, float, logit, TD_SINGLE_NORMAL(x), TD_SINGLE_NORMAL(1.f), td_single_logit(x), LOGIT(x))
 TD_LOOP1(FLOAT64, double, logit, T, LOGIT(x))
 TD_MAP_TABLE(TD_EACH_FLOAT, logit, 1, FLOATING)
 TD_EACH_FLOAT(TD_LOOP1, logit_within, T, LOGIT(x < p ? p : x > 1 - p ? 1 - p : x))

@@ -25,10 +25,22 @@ static td_tensor *root_below(td_scope *s, td_tensor *x) { return td_sqrt(s, belo
 
 // ---- circular functions ----
 
+// float32 has three kinds of blocks: near, far, and those that need the C library.
+#define ANGLE_LOOP(name, expression)                                                                                   \
+  TD_LOOP1_NEAR(FLOAT32, float, name##_far, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_ANGLE_FAR),                    \
+                td_math_##name##_far(x), expression)                                                                   \
+  TD_LOOP_HEAD(FLOAT32, float, name)                                                                                   \
+  T *result = out;                                                                                                     \
+  const T *at_x = in_x;                                                                                                \
+  TD_NEAR_BLOCKS(const T x = at_x[i], TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_ANGLE_NEAR), td_single_##name(x),    \
+                 name##_far_loop_FLOAT32(end - done, result + done, at_x + done, in_y, in_z, fixed, arguments);)       \
+  }
+
 #define ANGLE_MAP(name, expression)                                                                                    \
   static const char name##_text[] = #expression;                                                                       \
-  TD_LOOP1_NEAR(FLOAT32, float, name, fabsf(x) < TD_SINGLE_ANGLE_NEAR, td_single_##name(x), expression)                \
-  TD_LOOP1_NEAR(FLOAT64, double, name, fabs(x) < TD_MATH_NEAR_DOUBLE, td_math_##name##_near_double(x), expression)     \
+  ANGLE_LOOP(name, expression)                                                                                         \
+  TD_LOOP1_NEAR(FLOAT64, double, name, !(fabs(x) < TD_MATH_NEAR_DOUBLE), 1, td_math_##name##_near_double(x),           \
+                expression)                                                                                            \
   TD_MAP_TABLE(TD_EACH_FLOAT, name, 1, FLOATING)
 
 static td_tensor *cosine(td_scope *s, td_tensor *x);
@@ -85,7 +97,10 @@ static const td_op cos_op = {
 
 static td_tensor *cosine(td_scope *s, td_tensor *x) { return td_scope_apply(s, &cos_op, NULL, 1, x); }
 
-TD_MAP1_NEAR(tan, fabsf(x) < TD_SINGLE_ANGLE_NEAR, td_single_tan(x), TAN(x))
+static const char tan_text[] = "TAN(x)";
+ANGLE_LOOP(tan, TAN(x))
+TD_LOOP1(FLOAT64, double, tan, T, TAN(x))
+TD_MAP_TABLE(TD_EACH_FLOAT, tan, 1, FLOATING)
 TD_KERNEL(tan)
 
 static int tan_vjp(td_rule *rule) {
@@ -282,8 +297,8 @@ static td_tensor *hyperbolic_cosine(td_scope *s, td_tensor *x) { return td_scope
 
 // The cotangent x through tanh's slope at y, in one pass. It is computed from tanh's argument: the result has lost its
 // digits where it is near 1.
-TD_MAP2_NEAR(tanh_gradient, fabsf(y) < TD_SINGLE_EXP_NEAR / 2, x == 0 ? 0 : x * td_single_tanh_slope(y),
-             x == 0 ? 0 : x * TANH_SLOPE(y))
+TD_MAP2_NEAR(tanh_gradient, TD_SINGLE_SIZE(y), TD_SINGLE_BITS(TD_SINGLE_EXP_NEAR / 2),
+             x == 0 ? 0 : x * td_single_tanh_slope(y), x == 0 ? 0 : x * TANH_SLOPE(y))
 TD_KERNEL(tanh_gradient)
 
 static td_tensor *tanh_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x);
