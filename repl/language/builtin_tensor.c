@@ -258,6 +258,7 @@ static const td_method *const tables[] = {
     td_optimizer_builtins,
     td_layer_builtins,
     td_metric_builtins,
+    td_hash_builtins,
     td_worker_builtins,
     td_boundary_builtins,
     td_dataset_builtins,

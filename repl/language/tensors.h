@@ -27,7 +27,7 @@ typedef struct td_op_value { // an op as a callable: builtin, or method bound to
 extern const td_method td_tape_builtins[], td_gradient_builtins[], td_vmap_builtins[],
     td_custom_builtins[], td_check_builtins[], td_tensor_builtins[], td_progress_builtins[], td_optimizer_builtins[],
     td_layer_builtins[], td_worker_builtins[], td_dataset_builtins[], td_lines_builtins[], td_plot_builtins[],
-    td_snapshot_builtins[], td_boundary_builtins[], td_metric_builtins[];
+    td_snapshot_builtins[], td_boundary_builtins[], td_metric_builtins[], td_hash_builtins[];
 extern const td_type td_tensor_type, td_variable_type, td_dtype_type, td_tape_type, td_op_type, td_scope_type;
 
 // A value for a tensor; takes over the reference. NULL: the engine's error is raised and NIL returned.
