@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include "engine/base/memory.h"
 #include "engine/ops/families.h"
 #include "engine/tape/state.h"
@@ -339,15 +340,35 @@ static int observe(td_context *context, td_rule *rule, const td_record *record) 
   return code;
 }
 
-// For those who look at tapes: of so many elements, so that it costs little beside the rule.
-static void measure(td_record *record, const td_rule *rule) {
+// For those who look at tapes, now or later: of so many elements that it costs little beside the rule.
+static void measure(td_record *record, const td_tensor *cotangent, bool looks) {
   enum { LOOKED_AT = 1024 };
-  const td_tensor *cotangent = rule->cotangent[0];
   td_probe sample;
+  bool exact = true;
   if (!cotangent || cotangent->flags & TD_TENSOR_BATCHED) return;
-  td_probe_take(cotangent, LOOKED_AT, &sample);
-  bool finite = !sample.nans && !sample.infinities;
-  record->cotangent_norm = finite ? (float)td_probe_norm(cotangent, &sample) : (float)INFINITY;
+  if (looks) td_probe_take(cotangent, LOOKED_AT, &sample);
+  float norm = looks ? (float)td_probe_norm(cotangent, &sample) : td_probe_glance(cotangent, &exact);
+  record->cotangent_norm = isfinite(norm) ? norm : INFINITY;
+  record->glanced = !exact;
+}
+
+static void measure_leaves(const td_pass *pass) {
+  for (int64_t i = 0; i < pass->leaf_count; i++)
+    if (pass->slots[i] != TD_NO_SLOT) measure(pass->leaves[i], pass->cotangents[pass->slots[i]], pass->looks);
+}
+
+// Passes that come one after the other are measured well now and then: those that somebody types are, and training does
+// not feel it.
+static bool looks_well(const td_context *context) {
+  enum { APART_MILLISECONDS = 250 };
+  td_tapes *tapes = context->tapes;
+  struct timespec now;
+  if (context->timed || tapes->observer) return true;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  int64_t at = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+  if (at - tapes->looked_at < APART_MILLISECONDS) return false;
+  tapes->looked_at = at;
+  return true;
 }
 
 static int run_rule(td_pass *pass, td_rule *rule, const td_node *node) {
@@ -363,7 +384,7 @@ static int run_rule(td_pass *pass, td_rule *rule, const td_node *node) {
   fill(pass, rule, node);
   tapes->running = record;
   tapes->pushing = false;
-  if (context->timed || tapes->observer) measure(record, rule);
+  measure(record, rule->cotangent[0], pass->looks);
   code = rule->scope.failed ? context->error.code : record->op->vjp(rule);
   if (!code && rule->scope.failed) code = context->error.code;
   if (!code && rule->scope.failed) code = td_error_set(context, TD_ERROR_INTERNAL, "the rule failed without an error");
@@ -403,6 +424,7 @@ int td_pass_run(td_pass *pass) {
   td_rule rule;
   td_region *region = NULL; // that is filled now
   int code = TD_OK;
+  pass->looks = looks_well(context);
   while (pass->ran < pass->node_count && !code) {
     const td_node *node = &pass->nodes[pass->ran];
     context->place = node->record->place;
@@ -418,6 +440,7 @@ int td_pass_run(td_pass *pass) {
     if (pass->done) pass->done(node->record);
     td_origin_unref(&node->record->origin);
   }
+  if (!code) measure_leaves(pass);
   td_region_move(context, NULL, &region);
   context->place = place;
   return code;

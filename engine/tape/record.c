@@ -142,6 +142,7 @@ td_leaf *td_leaf_new(td_context *context, const td_tensor *t, uint64_t variable)
   record->serial = ++tapes->serial;
   record->place = t->place;
   record->variable = variable;
+  record->cotangent_norm = -1;
   record->out_count = 1;
   record->out_meta = &leaf->meta;
   copy_meta(&leaf->meta, t);
@@ -197,7 +198,7 @@ static td_record *record_new(const td_op *op, int in_count, int out_count, int a
   record->args = arg_count ? (td_arg *)(block + args) : NULL;
   record->parent_output = (uint8_t *)(block + outputs);
   record->keepers = record->holders = record->carried = 0;
-  record->loose = record->spent = false;
+  record->loose = record->spent = record->glanced = false;
   record->region = NULL;
   return record;
 }

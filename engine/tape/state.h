@@ -81,6 +81,7 @@ typedef struct td_tapes { // context->tapes
   td_leaf *graded;
   td_place warned[TD_PLACES_WARNED]; // places that were told about summed outputs
   int warned_count;
+  int64_t looked_at;      // milliseconds; of the last pass whose cotangents were measured well though nobody looked
 } td_tapes;
 
 td_tapes *td_tapes_of(td_context *context);   // made on first use; NULL: no memory, error set
@@ -140,6 +141,7 @@ typedef struct td_pass {
   td_tensor **cotangents;  // by slot
   uint8_t *traits;         // by slot: the sum is ours, the result is wanted
   uint32_t slot_count;
+  bool looks;              // cotangents are measured well; else at a glance
   void (*done)(td_record *); // called for each record that was or need not be run; NULL: records stay as they are
   td_scope scope;          // of seeds and sums
   void *block;

@@ -29,6 +29,7 @@ typedef struct td_record {
   uint8_t holders;              // those that still list it; at 0 parents are dropped too
   bool loose;                   // the no-tape mode is one of them
   bool spent;                   // backward() went through it without retain_graph
+  bool glanced;                 // cotangent_norm is a rough estimate, from a few elements
   uint8_t carried;              // backward passes whose leftovers this place gathered into the value
   uint32_t region_index;
   float seconds;                // that the op took; below 0: not measured

@@ -14,4 +14,6 @@ int64_t td_probe_step(const td_tensor *t, int64_t limit); // so that at most lim
 void td_probe_take(const td_tensor *t, int64_t limit, td_probe *sample); // t has a number in each place
 void td_probe_values(const td_tensor *t, int64_t step, int64_t count, double *values);
 double td_probe_norm(const td_tensor *t, const td_probe *sample); // Euclidean, of all elements: estimated when step > 1
+// The same from a few elements, for where nobody may look: *exact, all were taken.
+float td_probe_glance(const td_tensor *t, bool *exact);
 #endif

@@ -13,6 +13,7 @@ typedef struct td_variable {
   td_tensor *grad;         // owned, NULL: none; set by backward()
   // Of the last gradient and the last step that were looked at (repl/language/watch.h); NaN: none was.
   float gradient_norm, gradient_zeros, update_ratio;
+  bool gradient_glanced;   // its norm is a rough estimate
   td_place assigned;       // where value was last assigned
   bool grad_warned;        // backward() already said that it adds to an old grad
   struct td_variable *next; // td_variable_find's

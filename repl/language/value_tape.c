@@ -93,8 +93,12 @@ static td_value box_gradients(td_interpreter *I, td_value sources, td_tensor **g
 }
 
 static void watch(td_interpreter *I, const flat *sources, td_tensor *const *gradients) {
-  for (int i = 0; i < sources->count; i++)
-    if (sources->sources[i].variable && gradients[i]) td_watch_gradient(I, sources->sources[i].variable, gradients[i]);
+  bool well = td_watch_is_due(I, false);
+  for (int i = 0; i < sources->count; i++) {
+    td_variable *v = gradients[i] ? sources->sources[i].variable : NULL;
+    if (v && well) td_watch_gradient(I, v, gradients[i]);
+    else if (v) td_watch_glance(v, gradients[i]);
+  }
 }
 
 // tape NULL: of what was recorded anywhere, as backward() does.
@@ -118,7 +122,7 @@ static td_value gradient_values(td_interpreter *I, td_tape *tape, td_value targe
                                        wanted.count, zero, gradients)
                     : td_recorded_gradient(I->context, targets.tensors, targets.count, given, wanted.sources,
                                            wanted.count, retain, create, gradients);
-    if (code == TD_OK && td_watch_is_due(I, false)) watch(I, &wanted, gradients);
+    if (code == TD_OK) watch(I, &wanted, gradients);
     result = code == TD_OK ? box_gradients(I, sources, gradients, wanted.count) : td_raise_engine(I);
   } else if (ok) td_raise_memory(I);
   td_memory_free(gradients);

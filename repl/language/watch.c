@@ -7,7 +7,7 @@
 #include "repl/language/core.h"
 #include "repl/language/turn.h"
 
-enum { WANTED_MILLISECONDS = 10000, APART_MILLISECONDS = 50 };
+enum { WANTED_MILLISECONDS = 10000, APART_MILLISECONDS = 50, IDLE_APART_MILLISECONDS = 500 };
 enum { GRADIENT_SAMPLE = 2048, UPDATE_SAMPLE = 256 };
 
 static int64_t milliseconds(void) {
@@ -35,9 +35,10 @@ static bool is_wanted(td_interpreter *I, int64_t at) {
 }
 
 bool td_watch_is_due(td_interpreter *I, bool update) {
-  if (!I->core->watch_until) return false;
+  if (!I->core->watch_until && update) return false;
   int64_t at = milliseconds(), *last = &I->core->watched_at[update];
-  if (!is_wanted(I, at) || at - *last < APART_MILLISECONDS) return false;
+  if (!is_wanted(I, at) && update) return false;
+  if (at - *last < (I->core->watch_until ? APART_MILLISECONDS : IDLE_APART_MILLISECONDS)) return false;
   *last = at;
   return true;
 }
@@ -65,8 +66,17 @@ void td_watch_gradient(td_interpreter *I, td_variable *v, const td_tensor *gradi
   td_probe s;
   td_probe_take(gradient, GRADIENT_SAMPLE, &s);
   v->gradient_norm = (float)td_probe_norm(gradient, &s);
+  v->gradient_glanced = false;
   keep(I, v, gradient);
   v->gradient_zeros = s.count ? (float)s.zeros / (float)s.count : 0;
+}
+
+void td_watch_glance(td_variable *v, const td_tensor *gradient) {
+  bool exact;
+  if (!td_dtype_is_float(gradient->dtype) || gradient->flags & TD_TENSOR_BATCHED) return;
+  v->gradient_norm = td_probe_glance(gradient, &exact);
+  v->gradient_glanced = !exact;
+  v->gradient_zeros = NAN;
 }
 
 void td_watch_tape(td_interpreter *I, td_value tape) {

@@ -172,7 +172,7 @@ static void fill_record(making *m, int64_t index) {
   row->bytes = td_record_bytes(record);
   row->seconds = record->seconds;
   row->gradient = record->cotangent_norm;
-  row->flags = record->keepers ? TD_TAPE_ROW_KEPT : 0;
+  row->flags = (record->keepers ? TD_TAPE_ROW_KEPT : 0) | (record->glanced ? TD_TAPE_ROW_GLANCED : 0);
   r->bytes += row->bytes;
   if (!room(m, &r->inputs, &m->input_capacity, m->input_count + record->in_count, sizeof *r->inputs)) return;
   row->input_count = record->in_count;
@@ -189,10 +189,10 @@ static void fill_leaf(making *m, int64_t index) {
   const td_record *record = td_tape_leaf_at(m->tape, index - m->report->record_count);
   td_tape_row *row = &m->report->rows[index];
   const td_variable *v = record->variable ? td_variable_find(record->variable) : NULL;
-  uint8_t marks = row->flags; // from records that saved it
+  uint16_t marks = row->flags; // from records that saved it
   fill_common(m, record, row);
-  row->flags = marks | TD_TAPE_ROW_LEAF;
-  row->gradient = v && v->gradient_norm >= 0 ? v->gradient_norm : -1;
+  row->flags = marks | TD_TAPE_ROW_LEAF | (record->glanced ? TD_TAPE_ROW_GLANCED : 0);
+  row->gradient = record->cotangent_norm;
   row->op = v && *v->name ? add_text(m, v->name, strlen(v->name)) : name_of(m, "watched", v ? "Variable" : "watched");
 }
 
@@ -224,7 +224,8 @@ static void mark_gradients(td_report_tape *r) { // a pass runs from the last rec
     td_tape_row *row = &r->rows[i < r->record_count ? r->record_count - 1 - i : i];
     if (row->gradient < 0) continue;
     if ((double)row->gradient > exploded) row->flags |= TD_TAPE_ROW_EXPLODED;
-    if ((double)row->gradient < vanished * largest) row->flags |= TD_TAPE_ROW_VANISHED;
+    bool known = !(row->flags & TD_TAPE_ROW_GLANCED); // a few zeros are no proof
+    if (known && (double)row->gradient < vanished * largest) row->flags |= TD_TAPE_ROW_VANISHED;
     if (isfinite(row->gradient)) largest = fmax(largest, (double)row->gradient);
   }
 }

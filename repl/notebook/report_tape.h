@@ -11,7 +11,8 @@ enum td_tape_flags {
   TD_TAPE_ROW_FIRST = 16,    // the first with one of both
   TD_TAPE_ROW_VANISHED = 64, // its gradient is below 1e-8 of the largest that the pass met before it
   TD_TAPE_ROW_EXPLODED = 128, // its gradient is above 1e3, or not finite
-  TD_TAPE_ROW_LEAF = 32      // a watched tensor or a Variable; these rows stand behind the records
+  TD_TAPE_ROW_LEAF = 32,     // a watched tensor or a Variable; these rows stand behind the records
+  TD_TAPE_ROW_GLANCED = 256  // its gradient is a rough estimate, from a few elements
 };
 
 typedef struct td_tape_row { // offsets lead into the report's arrays
@@ -20,8 +21,9 @@ typedef struct td_tape_row { // offsets lead into the report's arrays
   uint32_t shape;            // shapes[shape ...]: rank sizes, of its first output
   uint32_t source;           // sources[source]
   uint16_t input_count;
-  uint8_t output_count, rank, dtype, flags;
-  float gradient;            // norm of the cotangent that the last pass brought to it; below 0: not looked at
+  uint16_t flags;
+  uint8_t output_count, rank, dtype;
+  float gradient;            // norm of the cotangent that the last pass brought to it; below 0: none did
   float seconds;             // of the op; below 0: not measured (ops are timed from the first report on)
   int64_t bytes;             // kept for backward
 } td_tape_row;

@@ -117,6 +117,7 @@ static void add_gradient(gathering *g, td_variable_row *row, td_variable *v) {
   if (v->grad) td_watch_gradient(g->interpreter, v, v->grad);
   row->trainable = v->trainable;
   row->gradient_norm = v->gradient_norm;
+  row->gradient_glanced = v->gradient_glanced;
   row->gradient_zeros = v->gradient_zeros;
   row->update_ratio = v->update_ratio;
 }

@@ -20,6 +20,7 @@ typedef struct td_variable_row {
   double norm;             // Euclidean, of a floating tensor; NaN: unknown. Estimated when sampled
   double zeros;            // fraction of elements that are 0; NaN: unknown
   double gradient_norm;    // of the last gradient that was seen; NaN: unknown
+  bool gradient_glanced;   // that norm is a rough estimate
   double gradient_zeros;   // fraction of its elements that are 0; NaN: unknown
   double update_ratio;     // norm of what the last step changed, by the norm of the value; NaN: unknown
 } td_variable_row;
@@ -32,8 +33,8 @@ typedef struct td_report_variables {
   bool complete;           // false: there was more than the time or the room allowed
 } td_report_variables;
 
-// A td_inquiry. argument: "" all, else a name or a path: what is in it. Gradients and updates are watched from the
-// first report on, so the first shows those that .grad holds only. It takes some 10 ms at most, however large the
+// A td_inquiry. argument: "" all, else a name or a path: what is in it. Updates are watched from the
+// first report on; of gradients the last is known at least roughly. It takes some 10 ms at most, however large the
 // session is.
 td_payload *td_report_variables_make(td_interpreter *, const char *argument);
 

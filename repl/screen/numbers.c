@@ -46,3 +46,8 @@ void td_numbers_figure(char text[16], double value) {
   if (isnan(value)) *text = 0;
   else snprintf(text, 16, format, value);
 }
+
+void td_numbers_rough(char text[16], double value) {
+  if (isnan(value)) *text = 0;
+  else snprintf(text, 16, "~%.2g", value);
+}

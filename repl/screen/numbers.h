@@ -12,4 +12,5 @@ int td_numbers_draw(const td_theme *theme, td_surface *surface, td_rect area, in
 int td_lines_draw(td_surface *surface, td_rect area, int row, int most, const char *text, td_style style);
 // A number that isn't negative in 7 columns at most; "" for NaN, which stands for unknown.
 void td_numbers_figure(char text[16], double value);
+void td_numbers_rough(char text[16], double value); // "~0.12": of one that is roughly known
 #endif

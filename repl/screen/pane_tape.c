@@ -441,7 +441,8 @@ static void draw_numbers(const state *s, td_surface *surface, int line, td_rect 
   td_style faint = td_theme_style(theme, TD_LOOK_FAINT);
   char text[16];
   bool odd = row->flags & (TD_TAPE_ROW_VANISHED | TD_TAPE_ROW_EXPLODED);
-  td_numbers_figure(text, row->gradient < 0 ? (double)NAN : (double)row->gradient);
+  double gradient = row->gradient < 0 ? (double)NAN : (double)row->gradient;
+  (row->flags & TD_TAPE_ROW_GLANCED ? td_numbers_rough : td_numbers_figure)(text, gradient);
   if (t->gradient >= 0)
     td_surface_print(surface, line, area.column + t->gradient, GRADIENT,
                      odd ? td_theme_style(theme, TD_LOOK_WARNING) : td_theme_style(theme, TD_LOOK_TEXT), "%s", text);

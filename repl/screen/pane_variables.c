@@ -352,7 +352,7 @@ static void draw_row(const state *s, td_surface *surface, td_rect area, int at, 
   if (bad) snprintf(text, sizeof text, "%s!", row->nans > 0 ? "NaN" : "inf");
   else td_numbers_figure(text, row->norm);
   put(surface, area, at, c.norm, NUMBER, plain, text);
-  td_numbers_figure(text, row->gradient_norm);
+  (row->gradient_glanced ? td_numbers_rough : td_numbers_figure)(text, row->gradient_norm);
   put(surface, area, at, c.gradient, NUMBER, plain, text);
   td_numbers_figure(text, row->update_ratio);
   put(surface, area, at, c.update, NUMBER, plain, text);

@@ -251,7 +251,7 @@ END_TEST
 
 START_TEST(gradients_on_the_tape) {
   run("w = Variable([3., 4.])\nwith GradientTape(persistent=True) as t:\n  y = (w * w * 0.5).sum()");
-  ck_assert(tape("t")->rows[0].gradient < 0); // watched from now on
+  ck_assert(tape("t")->rows[0].gradient < 0 && tape("t")->rows[3].gradient < 0); // no pass yet
   run("g = t.gradient(y, w)");
   const td_report_tape *r = tape("t");
   ck_assert_int_eq(r->record_count, 3);
@@ -259,6 +259,43 @@ START_TEST(gradients_on_the_tape) {
   ck_assert_double_eq_tol(r->rows[1].gradient, 1.41421, 1e-4);
   ck_assert_double_eq_tol(r->rows[0].gradient, 0.70711, 1e-4);
   ck_assert_double_eq_tol(r->rows[3].gradient, 5, 1e-6); // the Variable's
+}
+END_TEST
+
+START_TEST(gradients_are_there_when_somebody_comes) { // of the last of many passes that nobody looked at
+  run("w = Variable([3., 4.])\nv = Variable(ones((100, 100)))\nx = ones(3)\n"
+      "for i in range(1, 301):\n  with GradientTape() as t:\n    t.watch(x)\n    y = (w * i).sum()\n"
+      "    z = (tanh(v * 0.) + v * i).sum() + (x * 2. * i).sum()\n"
+      "  g = t.gradient([y, z], [w, v, x])");
+  const td_variable_row *row = variable("", "w");
+  ck_assert(!row->gradient_glanced);
+  ck_assert_double_eq_tol(row->gradient_norm, 300 * 1.41421356, 1e-2);
+  row = variable("", "v");
+  ck_assert_double_eq_tol(row->gradient_norm, 30000, 1);
+  const td_report_tape *r = tape("t");
+  ck_assert(r->spent);
+  int leaves = 0;
+  for (int64_t i = 0; i < r->count; i++) {
+    ck_assert_msg(r->rows[i].gradient >= 0, "row %d: %s", (int)i, r->texts + r->rows[i].op);
+    leaves += r->rows[i].flags & TD_TAPE_ROW_LEAF && fabsf(r->rows[i].gradient - 600 * 1.7320508f) < 0.1f;
+  }
+  ck_assert_int_eq(leaves, 1); // x
+  run("u = Variable([1., 2.], name='u')\nu.requires_grad = True\n(u * u).sum().backward()");
+  ck_assert_double_eq_tol(variable("", "u")->gradient_norm, 2 * 2.2360680, 1e-5);
+}
+END_TEST
+
+START_TEST(a_glance_is_told) {
+  run("v = Variable(arange(10000.).reshape(100, 100))\n"
+      "for i in range(100):\n  with GradientTape(persistent=True) as t: y = (v * v * 0.5).sum()\n"
+      "  g = t.gradient(y, v)");
+  const td_variable_row *row = variable("", "v");
+  ck_assert(row->gradient_glanced);
+  ck_assert_double_eq_tol(row->gradient_norm, 577000., 577000. / 5);
+  run("import time\ntime.sleep(0.1)\ng = t.gradient(y, v)"); // watched by now, and not too soon
+  row = variable("", "v");
+  ck_assert(!row->gradient_glanced);
+  ck_assert_double_eq_tol(row->gradient_norm, 577000., 577000. / 50);
 }
 END_TEST
 
@@ -340,6 +377,8 @@ int main(void) {
   tcase_add_test(tapes, the_first_nan_of_a_tape);
   tcase_add_test(tapes, one_record);
   tcase_add_test(tapes, gradients_on_the_tape);
+  tcase_add_test(tapes, gradients_are_there_when_somebody_comes);
+  tcase_add_test(tapes, a_glance_is_told);
   tcase_add_test(tapes, long_tapes_are_fast);
   tcase_add_test(tapes, the_tape_of_a_training_step);
   tcase_add_test(texts, help_as_text);
