@@ -297,7 +297,8 @@ static int refuse_op(td_context *context, const char *who, const td_record *reco
   td_record_name name = td_record_name_of(record);
   td_error_set(context, TD_ERROR_GRADIENT, "%s: %s at %s has no gradient%s%s", who, name.text, line, why ? ": " : "",
                why ? why : "");
-  td_error_hint(context, "keep %s off the path from source to target, or wrap its input in stop_gradient(x)", name.text);
+  td_error_hint(context, "keep %s off the path from source to target, or wrap its input in stop_gradient(x)",
+                name.text);
   return TD_ERROR_GRADIENT;
 }
 
