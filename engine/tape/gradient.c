@@ -59,6 +59,17 @@ static bool told(td_tapes *tapes, td_place place) { // remembers the place
   return false;
 }
 
+void td_tensor_warn_of_grad(td_context *context, const td_tensor *t) {
+  const td_record *record = (const td_record *)t->origin;
+  if (!record || !record->op || !td_tensor_requires_grad(t) || !context->warn) return;
+  if (told(td_tapes_of(context), context->place)) return;
+  char line[80];
+  td_place_describe(context, record->place, line, sizeof line);
+  td_tape_warn(context,
+               "grad: only leaves have one, and this tensor was computed at %s; ask the leaf, or tape.gradient(loss, x)",
+               line);
+}
+
 void td_seed_warn(td_context *context, const char *who, td_tensor *const *targets, td_tensor *const *cotangents,
                   int count) {
   int64_t outputs = 0;

@@ -167,6 +167,9 @@ int td_recorded_gradient(td_context *context, td_tensor *const *targets, int tar
 int td_tensor_require_grad(td_context *context, td_tensor *t, bool on);  // t becomes a leaf that backward() fills
 bool td_tensor_requires_grad(const td_tensor *t);
 td_tensor *td_tensor_grad(const td_tensor *t);            // borrowed; NULL: none
+// A warning, once at a place, where t was computed from what requires grad: whoever reads its grad, which stays NULL,
+// may have meant the leaf
+void td_tensor_warn_of_grad(td_context *context, const td_tensor *t);
 int td_tensor_set_grad(td_context *context, td_tensor *t, td_tensor *grad); // grad NULL clears
 bool td_tensor_is_leaf(const td_tensor *t);
 

@@ -265,7 +265,9 @@ static td_value get_matrices_transposed(td_interpreter *I, td_value v, td_tensor
   return td_op_call(I, td_op_find("swapaxes"), v, &(td_arguments){.count = 2, .values = last});
 }
 static td_value get_grad(td_interpreter *I, td_value v, td_tensor *t) {
-  td_tensor *grad = td_is(v, &td_variable_type) ? td_unbox_variable(v)->grad : td_tensor_grad(t);
+  bool variable = td_is(v, &td_variable_type);
+  td_tensor *grad = variable ? td_unbox_variable(v)->grad : td_tensor_grad(t);
+  if (!grad && !variable) td_tensor_warn_of_grad(I->context, t);
   return grad ? td_tensor_box(I, td_tensor_ref(grad)) : TD_NONE;
 }
 const td_type *td_type_made_by(td_value function) {
