@@ -1,4 +1,4 @@
-// See hash.h. Fingerprint64 is farmhashna::Hash64 of FarmHash (Google, 2014), of which each range of lengths has its own
+// See hash.h. Fingerprint64 is farmhashna::Hash64 of FarmHash (Google, 2014), where each range of lengths has its own
 // way; SipHash-2-4 is Aumasson and Bernstein's (2012). Both read little-endian words.
 #include "engine/base/hash.h"
 

@@ -52,7 +52,8 @@ static td_value builtin_crossed_hash(td_interpreter *I, td_value self, td_value 
     int64_t number = 0;
     bool text = td_is(v, &td_str_type);
     ok = text || td_index_value(I, v, &number);
-    if (ok) hash = td_hash_join(hash, text ? td_hash_bytes(td_as_str(v)->data, td_as_str(v)->length) : (uint64_t)number);
+    uint64_t own = text ? td_hash_bytes(td_as_str(v)->data, td_as_str(v)->length) : (uint64_t)number;
+    if (ok) hash = td_hash_join(hash, own);
   }
   td_unref(td_from(values));
   return ok ? folded(I, hash, arguments[1]) : TD_NIL;
