@@ -2,12 +2,12 @@
 // interrupted.
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "repl/line/line.h"
+#include "repl/notebook/charset.h"
 #ifdef HAVE_SCREEN
 #include "repl/screen/screen.h"
 #define FACES ", with its screen"
@@ -108,7 +108,7 @@ static int say(const char *text) { // 1: stdout can't be written
 
 int main(int count, char **arguments) {
   if (!open_descriptors()) return 1;
-  setlocale(LC_CTYPE, "");
+  td_charset_start();
   td_line_options options = {.log = TD_LOG_WARNING};
   int at = 1;
   if (count > 1 && strcmp(arguments[1], "--version") == 0) return say("tapedeck " PACKAGE_VERSION FACES "\n");

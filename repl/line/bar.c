@@ -2,14 +2,13 @@
 // While bars are on the screen the cursor stands at the first one's beginning and nothing but bars comes after it. So a
 // window may change its size at any time, and wrap rows or join them, before this program hears of it: the terminal
 // moves the cursor with the row, and what is to be erased is all that follows.
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 #include "repl/line/render.h"
+#include "repl/notebook/charset.h"
 
 enum { BAR_MOST = 30, BAR_LEAST = 6, BAR_FAIR = 12 };
 
@@ -133,7 +132,7 @@ static bool is_dots(const td_bar *bar) { return strcmp(bar->style, "dots") == 0;
 // Rows are cut off at the window's edge by the terminal, which may be nearer than it was said to be.
 static int add_rows(td_render *r, td_text *text) {
   struct winsize size = window_size();
-  bool unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+  bool unicode = td_charset_unicode();
   int rows = 0;
   td_text_add(text, "\r\033[?7l");
   for (int i = 0; i < r->bar_count && rows < size.ws_row; i++) {

@@ -8,6 +8,7 @@
 #include <readline/readline.h>
 #include "engine/base/memory.h"
 #include "repl/line/history.h"
+#include "repl/notebook/charset.h"
 #include "repl/notebook/complete.h"
 #include "repl/notebook/entry.h"
 
@@ -192,6 +193,19 @@ static void bind_keys(void) {
 
 // ---- life ----
 
+static int keep_charset(void) { // readline sets the locale anew for each line
+  td_charset_typing();
+  return 0;
+}
+
+static void type_unicode(void) { // else it takes a byte above 127 for a key with Meta
+  if (td_charset_unicode() || !td_charset_typing()) return;
+  rl_pre_input_hook = keep_charset;
+  rl_variable_bind("convert-meta", "off");
+  rl_variable_bind("input-meta", "on");
+  rl_variable_bind("output-meta", "on");
+}
+
 static void remember_one(const char *cell, void *argument) {
   (void)argument;
   add_history(cell);
@@ -209,6 +223,7 @@ void td_edit_keys_start(td_session *session, bool (*waiting)(int milliseconds)) 
   rl_attempted_completion_function = complete;
   rl_completion_word_break_hook = break_characters;
   bind_keys();
+  type_unicode();
   using_history();
   td_history_load(remember_one, NULL);
 }

@@ -1,7 +1,6 @@
 // See terminal.h. Signals only set flags; deadly ones put the modes back and then do what they always do, also those of
 // a crash.
 #include "repl/line/terminal.h"
-#include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
+#include "repl/notebook/charset.h"
 #include "repl/notebook/command.h"
 
 static volatile sig_atomic_t interrupted, suspended, resized;
@@ -35,7 +35,7 @@ bool td_terminal_picture(td_text *text, const td_pixels *pixels) {
   int columns = known ? size.ws_col - 1 : 79, rows = known ? size.ws_row - 2 : 22;
   bool full = has("COLORTERM", "truecolor") || has("COLORTERM", "24bit");
   bool colours = !(none && *none) && (full || has("TERM", "256color"));
-  bool blocks = colours && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+  bool blocks = colours && td_charset_unicode();
   return blocks ? td_pixels_blocks(text, pixels, columns, rows, full) : td_pixels_ascii(text, pixels, columns);
 }
 

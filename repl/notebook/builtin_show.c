@@ -1,6 +1,5 @@
 // show: a tensor as a picture. Images, heat maps and grids go to the faces as IMAGE events; curves and histograms are
 // charts, which are text.
-#include <langinfo.h>
 #include <math.h>
 #include <string.h>
 #include "engine/base/file.h"
@@ -8,6 +7,7 @@
 #include "engine/base/memory.h"
 #include "repl/language/builtins.h"
 #include "repl/language/files.h"
+#include "repl/notebook/charset.h"
 #include "repl/notebook/chart.h"
 #include "repl/notebook/commands.h"
 #include "repl/notebook/picture_text.h"
@@ -304,7 +304,7 @@ static bool is_plot(const request *r, const td_tensor *t) {
 static bool show_one(td_interpreter *I, const request *r, td_tiles *tiles) {
   td_tensor *t = tensor_of(I, r->x);
   if (!t) return false;
-  bool ascii = r->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+  bool ascii = r->ascii || !td_charset_unicode();
   td_show_plot plot = {r->kind != TD_SHOW_LINE, r->title, r->path, r->low, r->high, ascii};
   bool ok = is_plot(r, t) ? td_show_draw_plot(I, t, &plot) : add_one(I, r, r->x, t, tiles) && show_tiles(I, r, tiles);
   td_tensor_unref(t);

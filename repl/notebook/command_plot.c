@@ -1,17 +1,15 @@
 // %plot, %runs: curves of this session, and of the event files that runs left.
-#include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "engine/base/memory.h"
+#include "repl/notebook/charset.h"
 #include "repl/notebook/chart.h"
 #include "repl/notebook/commands.h"
 #include "repl/notebook/curve_choice.h"
 #include "repl/notebook/report_runs.h"
 
 enum { COLUMNS = 80, ROWS = 16 };
-
-static bool is_unicode(void) { return strcmp(nl_langinfo(CODESET), "UTF-8") == 0; }
 
 // ---- %plot ----
 
@@ -82,7 +80,7 @@ static bool take_options(td_interpreter *I, const char **arguments, td_chart_opt
 }
 
 static td_value run_plot(td_interpreter *I, const char *arguments) {
-  td_chart_options options = {.glyphs = is_unicode() ? TD_GLYPHS_BRAILLE : TD_GLYPHS_ASCII};
+  td_chart_options options = {.glyphs = td_charset_unicode() ? TD_GLYPHS_BRAILLE : TD_GLYPHS_ASCII};
   if (!take_options(I, &arguments, &options)) return TD_NIL;
   if (!*arguments) return list_curves(I);
   td_curve_choice c = {.who = "%plot", .most = TD_CHART_CURVES};

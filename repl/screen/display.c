@@ -8,7 +8,6 @@
 #include "repl/screen/display.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include <wchar.h>
 #include "engine/base/memory.h"
 #include "repl/line/terminal.h"
+#include "repl/notebook/charset.h"
 #include "repl/notebook/command.h"
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
@@ -39,6 +39,7 @@ static struct {
   td_spot *shown;           // what the terminal shows now; NULL: unknown
   int rows, columns, colours;
   bool active, away, mouse, redrawn;
+  bool unicode;             // characters that are not ASCII are sent
   int pair_count;
   uint32_t pairs[PAIRS_MOST]; // foreground << 16 | background of each pair, as 16-bit numbers
 } display = {.terminal = -1, .stray = {-1, -1}, .signals = {-1, -1}};
@@ -174,7 +175,14 @@ bool td_display_possible(void) {
   return move && move != (char *)-1 && clear_all && clear_all != (char *)-1;
 }
 
-bool td_display_unicode(void) { return strcmp(nl_langinfo(CODESET), "UTF-8") == 0; }
+bool td_display_unicode(void) { return td_charset_unicode(); }
+
+void td_display_show_unicode(void) {
+  display.unicode = true;
+  td_display_redraw();
+}
+
+bool td_display_shows_unicode(void) { return display.unicode; }
 
 static bool open_pipes(void) {
   return pipe2(display.stray, O_CLOEXEC) == 0 && pipe2(display.signals, O_CLOEXEC | O_NONBLOCK) == 0 &&
@@ -202,6 +210,7 @@ bool td_display_start(int colours) {
   display.screen = display.out ? newterm(NULL, display.out, stdin) : NULL;
   if (!display.screen) return false;
   display.active = true;
+  display.unicode = td_charset_unicode();
   nonl();
   cbreak();
   noecho();
@@ -310,8 +319,8 @@ static attr_t attributes_of(uint16_t set) {
 
 static void send_spot(int row, int column, const td_spot *spot, bool wide) {
   wchar_t text[3] = {(wchar_t)spot->code, (wchar_t)spot->mark, 0};
-  int width = spot->code < 128 ? 1 : wcwidth((wchar_t)spot->code);
-  if (width != (wide ? 2 : 1)) { // the C library sees it another way: the columns would shift
+  int width = spot->code < 128 ? 1 : display.unicode ? wcwidth((wchar_t)spot->code) : -1;
+  if (width != (wide ? 2 : 1)) { // it is not to be sent, or the C library's columns are others
     text[0] = '?';
     text[1] = 0;
   }

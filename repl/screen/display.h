@@ -12,6 +12,8 @@ void td_display_stop(void);
 void td_display_size(int *rows, int *columns); // as the terminal says now; tells curses
 int td_display_colours(void);   // 0, 8 or 256
 bool td_display_unicode(void);  // the locale's character set is UTF-8
+bool td_display_shows_unicode(void); // characters that are not ASCII are sent: it is, or
+void td_display_show_unicode(void); // the terminal knows them anyway
 void td_display_show(const td_surface *surface); // sends what changed
 void td_display_redraw(void);   // the next show sends everything
 bool td_display_was_redrawn(void); // the last show did

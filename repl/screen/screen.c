@@ -31,6 +31,7 @@ void td_screen_say(td_screen *s, const char *format, ...) {
   vsnprintf(s->message, sizeof s->message, format, list);
   va_end(list);
   s->message_run = 0;
+  s->message_until = 0;
   s->dirty = true;
 }
 

@@ -74,6 +74,7 @@ typedef struct td_screen {
   bool input;              // input() waits: the prompt answers it
   td_text input_prompt, input_line;
   char message[160];       // in the status line until the next key
+  double message_until;    // keys before then leave it there; td_screen_now
   int message_run;         // cell whose end takes the message away; 0: none
   td_journal *journal;     // NULL: none
   td_journal_found found;  // left: what it offers, until the user has chosen

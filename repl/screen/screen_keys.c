@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "engine/base/file.h"
 #include "engine/base/memory.h"
+#include "repl/notebook/charset.h"
 #include "repl/notebook/report.h"
 #include "repl/screen/display.h"
 #include "repl/screen/screen.h"
@@ -212,9 +213,28 @@ static bool begins_request(const td_screen *s, const td_key *key) { // the first
   return pending;
 }
 
+static bool is_beyond_ascii(const td_key *key) {
+  if (key->code != TD_KEY_PASTE) return key->code >= 128 && key->code < TD_KEY_FIRST;
+  for (size_t i = 0; i < key->length; i++)
+    if ((unsigned char)key->bytes[i] >= 128) return true;
+  return false;
+}
+
+// In a locale of ASCII, once: what the terminal sends it also shows.
+static void take_unicode(td_screen *s) {
+  enum { SECONDS = 4 }; // while one types on
+  if (td_display_shows_unicode()) return;
+  if (td_charset_typing()) td_display_show_unicode();
+  td_screen_say(s, td_display_shows_unicode()
+                       ? "the locale is ASCII, but the terminal sends UTF-8: it is kept"
+                       : "the locale is ASCII, what else is typed is lost: LC_ALL=C.UTF-8 keeps it");
+  s->message_until = td_screen_now() + SECONDS;
+}
+
 void td_screen_key(td_screen *s, const td_key *key, bool more) {
   s->dirty = true;
-  s->message[0] = 0;
+  if (td_screen_now() >= s->message_until) s->message[0] = 0;
+  if (is_beyond_ascii(key)) take_unicode(s);
   if (key->code == 'c' && key->modifiers == TD_CONTROL && !s->prefix.code) {
     td_screen_interrupt(s);
     return;

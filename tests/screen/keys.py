@@ -181,6 +181,23 @@ def case_a_panes_key_opens_it_goes_into_it_and_closes_it():
             p.until("> typed13")
 
 
+def case_unicode_is_typed_in_a_locale_of_ascii():
+    with Program(LC_ALL="C") as p:
+        assert bytes(p.raw).isascii(), "bytes that are not ASCII"
+        p.send("s = 'caf\u00e9 \u4e2dx")
+        p.until("the terminal sends UTF-8: it is kept")
+        p.until("> s = 'caf\u00e9 \u4e2dx$")
+        p.send("\x7f\x7f'\r")  # whole characters
+        p.until(r"^\[2\]>$")
+        p.paste("print(s, len(s), '\u00fc')")
+        p.send("\x1b[D\x1b[D\x7f\u00f6\r")
+        p.until("^caf\u00e9  5 \u00f6")
+    with Program("--line", LC_ALL="C") as p:
+        for word in ("eins", "f\u00fcnf"):  # in the second line, too
+            p.send("'%s\u4e2d\x7f'\r" % word)
+            p.until("= '%s'" % word)
+
+
 def case_every_key_does_something():
     wanted = os.environ.get("KEY", "")
     rows = [(name, context, key) for name, context, keys in ROWS for key in keys.split() if name.startswith(wanted)]
