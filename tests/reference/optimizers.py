@@ -11,10 +11,12 @@ os.environ["KERAS_BACKEND"] = "torch"
 import keras  # noqa: E402
 import numpy  # noqa: E402
 import torch  # noqa: E402
+from keras.src.backend.common import dtypes  # noqa: E402
 
 torch.set_num_threads(1)
 torch.set_default_dtype(torch.float64)
 keras.backend.set_floatx("float64")
+dtypes.BIT64_TO_BIT32_DTYPE.clear()   # else some rules compute in float32 all the same
 STEPS = 20
 
 HEAD = '''# 20 steps of every optimizer against PyTorch's and Keras's weights; made by tests/reference/optimizers.py.
@@ -153,6 +155,12 @@ TORCH = {  # our call on vars v: PyTorch's
     "NAdam(v, lr=0.1, weight_decay=0.1, decoupled_weight_decay=True)": lambda v: T.NAdam(
         v, lr=0.1, weight_decay=0.1, decoupled_weight_decay=True
     ),
+    "RAdam(v, lr=0.1, betas=(0.8, 0.99))": lambda v: T.RAdam(v, lr=0.1, betas=(0.8, 0.99)),
+    "RAdam(v, lr=0.1, weight_decay=0.1)": lambda v: T.RAdam(v, lr=0.1, weight_decay=0.1),
+    "Rprop(v)": lambda v: T.Rprop(v),
+    "Rprop(v, lr=0.1, etas=(0.4, 1.5), step_sizes=(1e-3, 0.2))": lambda v: T.Rprop(
+        v, lr=0.1, etas=(0.4, 1.5), step_sizes=(1e-3, 0.2)
+    ),
     "Adam([{'params': [v[0]], 'lr': 0.1}, {'params': v[1]}], lr=0.01)": lambda v: T.Adam(
         [{"params": [v[0]], "lr": 0.1}, {"params": v[1]}], lr=0.01
     ),
@@ -191,6 +199,21 @@ KERAS = {  # our call: Keras's
     "RMSprop(0.01, centered=True, epsilon=1e-16)": lambda: K.RMSprop(0.01, centered=True, epsilon=1e-16),
     "Adagrad(0.1, epsilon=1e-16)": lambda: K.Adagrad(0.1, epsilon=1e-16),
     "Adamax(0.1, epsilon=1e-16)": lambda: K.Adamax(0.1, epsilon=1e-16),
+    "Ftrl(0.5)": lambda: K.Ftrl(0.5),
+    "Ftrl(0.5, l1_regularization_strength=0.3, l2_regularization_strength=0.1, beta=0.2)": lambda: K.Ftrl(
+        0.5, l1_regularization_strength=0.3, l2_regularization_strength=0.1, beta=0.2
+    ),
+    "Ftrl(0.5, learning_rate_power=-0.7, l2_shrinkage_regularization_strength=0.05)": lambda: K.Ftrl(
+        0.5, learning_rate_power=-0.7, l2_shrinkage_regularization_strength=0.05
+    ),
+    "Adafactor(0.5)": lambda: K.Adafactor(0.5),
+    "Adafactor(0.1, clip_threshold=0.5, weight_decay=0.1)": lambda: K.Adafactor(
+        0.1, clip_threshold=0.5, weight_decay=0.1
+    ),
+    "Muon(0.1)": lambda: K.Muon(0.1),
+    "Muon(0.01, weight_decay=0.1, nesterov=False, rms_rate=None, adam_lr_ratio=0.5)": lambda: K.Muon(
+        0.01, weight_decay=0.1, nesterov=False, rms_rate=None, adam_lr_ratio=0.5
+    ),
 }
 
 
