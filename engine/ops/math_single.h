@@ -353,4 +353,16 @@ TD_INLINE float td_single_gelu_slope(float x) {
   float bell = td_single_bell(x, 0.5f), tail = td_single_normal_tail(x, bell);
   return (x > 0 ? 1 - tail : tail) + x * bell * 0x1.988454p-2f;
 }
+// The number whose erf is x, |x| < 1, from w = -log(1 - x^2) (after Giles: Approximating the erfinv function, 2010)
+TD_INLINE float td_single_erfinv(float x) {
+  float a = fabsf(x), w = -td_single_log((1 - a) * (1 + a)), c = w - 2.5f, t = sqrtf(w) - 3;
+  float center = -4.93073503e-06f + c * (-3.52098209e-06f + c * (4.57855265e-07f + c * (2.791732e-08f + c *
+                 -8.13001133e-09f)));
+  center = -0.00417766394f + c * (-0.001252783f + c * (0.000218569941f + c * center));
+  float tail = -0.00365003641f + t * (0.00129418634f + t * (7.89611586e-05f + t * -0.000159852221f));
+  tail = 0.00943549443f + t * (-0.00762996683f + t * (0.0057633291f + t * tail));
+  center = 1.50140941f + c * (0.246640295f + c * center);
+  tail = 2.83297706f + t * (1.00167489f + t * tail);
+  return x * (w < 5 ? center : tail);
+}
 #endif

@@ -364,15 +364,45 @@ static const td_op hardsigmoid_op = {
     .samples = off_zero_samples,
 };
 
+// The cotangent x through hardswish's slope at y.
+TD_MAP2(TD_EACH_FLOAT, hardswish_gradient, FLOATING, T,
+        y <= -3 ? 0 : ((y < 3) & (x != 0)) ? x * (y / 3 + (T)0.5) : x)
+TD_KERNEL(hardswish_gradient)
+
+static td_tensor *hardswish_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x);
+
+static int hardswish_gradient_vjp(td_rule *rule) {
+  td_scope *s = &rule->scope;
+  td_tensor *c = rule->cotangent[0], *x = rule->in[1];
+  if (rule->needs[0]) rule->din[0] = hardswish_gradient(s, c, x);
+  if (rule->needs[1]) rule->din[1] = inside_gradient(s, td_chain(s, c, rule->in[0]), x, -3, 3, 1. / 3);
+  return TD_OK;
+}
+
+static const td_op hardswish_gradient_op = {
+  .name = "hardswish_gradient",
+  .params = { TD_TENSOR_PARAM("cotangent"), TD_X },
+  .kind = TD_KIND_ELEMENTWISE,
+  .flags = TD_HIDDEN,
+  .infer = td_map_floating,
+  .kernel = hardswish_gradient_kernel,
+  .expression = hardswish_gradient_text,
+  .vjp = hardswish_gradient_vjp,
+  .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
+  .doc = "A cotangent times the derivative of hardswish at x: 0 where the cotangent is exactly 0.\n"
+         "Gradient: that of the product; the derivative's own is 1 / 3 where -3 < x < 3, 0 elsewhere.",
+  .samples = gradient_samples,
+};
+
+static td_tensor *hardswish_gradient(td_scope *s, td_tensor *cotangent, td_tensor *x) {
+  return td_scope_apply(s, &hardswish_gradient_op, NULL, 2, cotangent, x);
+}
+
 TD_MAP1(TD_EACH_FLOAT, hardswish, FLOATING, T, x < -3 ? 0 : x > 3 ? x : x * ((x + 3) / 6))
 TD_KERNEL(hardswish)
 
 static int hardswish_vjp(td_rule *rule) {
-  td_scope *s = &rule->scope;
-  td_tensor *c = rule->cotangent[0], *x = rule->in[0];
-  td_tensor *line = td_add(s, times(s, x, 1. / 3), td_scope_number(s, 0.5, x));
-  td_tensor *middle = inside_gradient(s, td_chain(s, c, line), x, -3, 3, 1);
-  rule->din[0] = td_where(s, td_less(s, x, td_scope_number(s, 3, x)), middle, c);
+  rule->din[0] = hardswish_gradient(&rule->scope, rule->cotangent[0], rule->in[0]);
   return TD_OK;
 }
 
@@ -557,5 +587,5 @@ static const td_op prelu_op = {
 const td_op *const td_family_rectifier[] = {
   &relu_op, &leaky_relu_op, &prelu_op, &elu_op, &celu_op, &selu_op, &hardtanh_op, &relu6_op, &hardsigmoid_op,
   &hardswish_op, &threshold_op, &hardshrink_op, &softshrink_op, &above_gradient_op, &leaky_gradient_op,
-  &inside_gradient_op, NULL,
+  &inside_gradient_op, &hardswish_gradient_op, NULL,
 };

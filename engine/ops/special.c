@@ -113,7 +113,9 @@ static double erfinv(double x) {
   return copysign(M_SQRT1_2 * quantile_tail(sqrt(-log(0.5 * (1 - a)))), x);
 }
 
-TD_MAP1(TD_EACH_FLOAT, erfinv, FLOATING, T, erfinv(x))
+static float erfinv_single(float x) { return fabsf(x) < 1 ? td_single_erfinv(x) : (float)erfinv(x); }
+#define ERFINV(x) TD_FLOAT_CHOICE(x, erfinv_single, erfinv)(x)
+TD_MAP1_NEAR(erfinv, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(1), td_single_erfinv(x), ERFINV(x))
 TD_KERNEL(erfinv)
 
 static int erfinv_vjp(td_rule *rule) {
@@ -208,7 +210,11 @@ static double lgamma_of(double x) { // without lgamma's global sign
 
 static const td_op digamma_op, polygamma_op;
 
-TD_MAP1(TD_EACH_FLOAT, lgamma, FLOATING, T, lgamma_of(x))
+static float lgamma_single(float x) {
+  return TD_SINGLE_NORMAL(x) < TD_SINGLE_NORMALS ? td_math_lgamma_near(x) : (float)lgamma_of(x);
+}
+#define LGAMMA(x) TD_FLOAT_CHOICE(x, lgamma_single, lgamma_of)(x)
+TD_MAP1_NEAR(lgamma, TD_SINGLE_NORMAL(x), TD_SINGLE_NORMALS, td_math_lgamma_near(x), LGAMMA(x))
 TD_KERNEL(lgamma)
 TD_MAP1(TD_EACH_FLOAT, digamma, FLOATING, T, td_digamma(x))
 TD_KERNEL(digamma)

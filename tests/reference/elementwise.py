@@ -143,6 +143,7 @@ simple(
     tanh_gradient=lambda c, x: c / torch.cosh(x) ** 2,
     sigmoid_gradient=lambda c, x: c * torch.sigmoid(x) * torch.sigmoid(-x),
     relu=torch.relu,
+    hardswish_gradient=lambda c, x: c * torch.where(x <= -3, 0, torch.where(x < 3, x / 3 + 0.5, 1)),
     above_gradient=lambda c, x, low=0: torch.where(x <= low, 0 * c, c),
     leaky_gradient=lambda c, x, slope=0: torch.where(x > 0, c, slope * c),
     leaky_relu=lambda x, slope=0.01: functional.leaky_relu(x, slope),
