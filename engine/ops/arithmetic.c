@@ -240,7 +240,7 @@ static int run_division(const td_call *call, const td_map *map) {
 #define DIVISION_MAP(name, expression)                                                                                 \
   static const char name##_text[] = #expression;                                                                       \
   TD_LOOP2_NEAR(FLOAT32, float, name, !TD_SINGLE_DIVIDES(x, y), 1, td_single_##name(x, y), expression)                 \
-  TD_EACH_DOUBLE(TD_LOOP2, name, T, expression)                                                                        \
+  TD_LOOP2_NEAR(FLOAT64, double, name, !TD_MATH_DIVIDES(x, y), 1, td_math_##name##_near_double(x, y), expression)      \
   TD_EACH_SIGNED(TD_LOOP2, name, T, expression)                                                                        \
   TD_MAP_TABLE(TD_EACH_NUMBER, name, 2, COMMON)
 

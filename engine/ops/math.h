@@ -320,6 +320,9 @@ TD_INLINE double td_math_rsqrt_double(double x) { return 1 / sqrt(x); }
 
 // ---- division ----
 
+TD_INLINE double td_math_fmod_double(double x, double y) {
+  return TD_MATH_DIVIDES(x, y) ? td_math_fmod_near_double(x, y) : fmod(x, y);
+}
 TD_INLINE float td_math_fmod(float x, float y) { return TD_SINGLE_DIVIDES(x, y) ? td_single_fmod(x, y) : fmodf(x, y); }
 
 // Rounded down, as NumPy does: exact where the remainder is.
@@ -338,11 +341,14 @@ TD_INLINE float td_math_fmod(float x, float y) { return TD_SINGLE_DIVIDES(x, y) 
     return down == 0 ? copysign(0, x / y) : down;                                                                      \
   }
 X(float, wide, fmodf, floorf, copysignf)
-X(double, double, fmod, floor, copysign)
+X(double, wide_double, fmod, floor, copysign)
 #undef X
 #define X(name)                                                                                                        \
   TD_INLINE float td_math_##name##_float(float x, float y) {                                                           \
     return TD_SINGLE_DIVIDES(x, y) ? td_single_##name(x, y) : td_math_##name##_wide(x, y);                             \
+  }                                                                                                                    \
+  TD_INLINE double td_math_##name##_double(double x, double y) {                                                       \
+    return TD_MATH_DIVIDES(x, y) ? td_math_##name##_near_double(x, y) : td_math_##name##_wide_double(x, y);            \
   }
 X(remainder)
 X(floor_divide)
@@ -373,22 +379,21 @@ TD_INLINE float td_math_tens(float x, double unit) { return (float)td_math_tens_
 // ---- names for expressions ----
 
 #define TD_FLOAT_CHOICE(x, single, twice) _Generic((x), float: single, double: twice)
-#define TD_OWN_CHOICE(x, name) TD_FLOAT_CHOICE(x, td_math_##name, name)          // the C library has it for double
 #define TD_BOTH_CHOICE(x, name) TD_FLOAT_CHOICE(x, td_math_##name, td_math_##name##_double)
 #define TD_SINGLE_CHOICE(x, name) TD_FLOAT_CHOICE(x, td_single_##name, td_math_##name##_double) // anywhere
 #define EXP(x) TD_BOTH_CHOICE(x, exp)(x)
 #define EXPM1(x) TD_BOTH_CHOICE(x, expm1)(x)
 #define LOG(x) TD_BOTH_CHOICE(x, log)(x)
-#define LOG2(x) TD_OWN_CHOICE(x, log2)(x)
-#define LOG10(x) TD_OWN_CHOICE(x, log10)(x)
+#define LOG2(x) TD_BOTH_CHOICE(x, log2)(x)
+#define LOG10(x) TD_BOTH_CHOICE(x, log10)(x)
 #define LOG1P(x) TD_BOTH_CHOICE(x, log1p)(x)
 #define SIN(x) TD_BOTH_CHOICE(x, sin)(x)
 #define COS(x) TD_BOTH_CHOICE(x, cos)(x)
-#define TAN(x) TD_OWN_CHOICE(x, tan)(x)
-#define ASIN(x) TD_FLOAT_CHOICE(x, td_single_asin, asin)(x)
-#define ACOS(x) TD_FLOAT_CHOICE(x, td_single_acos, acos)(x)
-#define ATAN(x) TD_FLOAT_CHOICE(x, td_single_atan, atan)(x)
-#define ATAN2(x, y) TD_FLOAT_CHOICE(x, td_single_atan2, atan2)(x, y)
+#define TAN(x) TD_BOTH_CHOICE(x, tan)(x)
+#define ASIN(x) TD_SINGLE_CHOICE(x, asin)(x)
+#define ACOS(x) TD_SINGLE_CHOICE(x, acos)(x)
+#define ATAN(x) TD_SINGLE_CHOICE(x, atan)(x)
+#define ATAN2(x, y) TD_SINGLE_CHOICE(x, atan2)(x, y)
 #define SINH(x) TD_BOTH_CHOICE(x, sinh)(x)
 #define COSH(x) TD_BOTH_CHOICE(x, cosh)(x)
 #define TANH(x) TD_SINGLE_CHOICE(x, tanh)(x)
@@ -416,8 +421,8 @@ TD_INLINE float td_math_tens(float x, double unit) { return (float)td_math_tens_
 #define ERF(x) TD_SINGLE_CHOICE(x, erf)(x)
 #define ERFC(x) TD_BOTH_CHOICE(x, erfc)(x)
 #define CBRT(x) ((T)cbrt(x))
-#define HYPOT(x, y) TD_FLOAT_CHOICE(x, td_math_hypot, hypot)(x, y)
-#define FMOD(x, y) _Generic((x), float: td_math_fmod, double: fmod, TD_INTEGER_CASES(fmod))(x, y)
+#define HYPOT(x, y) TD_BOTH_CHOICE(x, hypot)(x, y)
+#define FMOD(x, y) _Generic((x), float: td_math_fmod, double: td_math_fmod_double, TD_INTEGER_CASES(fmod))(x, y)
 #define SQRT(x) TD_FLOAT_CHOICE(x, sqrtf, sqrt)(x)
 #define RSQRT(x) TD_BOTH_CHOICE(x, rsqrt)(x)
 #define POWER(x, y) _Generic((x), float: td_math_power, double: pow, TD_INTEGER_CASES(power))(x, y)

@@ -1,7 +1,7 @@
 // Scalar functions of float64 for the expressions of elementwise rows, within 2.5 ulp over their whole range (erfc
 // within 6), subnormals included. They have no branch, no table and no call, so that loops over them vectorise; NaN and
-// infinities come out as IEEE 754 wants them. The reductions of arguments and the series of log, sin and cos are those
-// of FreeBSD's msun; the series of erf and erfc are Chebyshev fits. What is not here is the C library's.
+// infinities come out as IEEE 754 wants them. The reductions of arguments and the series of log, sin, cos, asin and
+// atan are those of FreeBSD's msun; the series of erf and erfc are Chebyshev fits. What is not here is the C library's.
 #ifndef TD_OPS_MATH_DOUBLE_H
 #define TD_OPS_MATH_DOUBLE_H
 #include <math.h>
@@ -122,16 +122,43 @@ TD_INLINE double td_math_log_edges(double x, double value) {
   return x == INFINITY ? x : value;
 }
 
-// log x + lost
-TD_INLINE double td_math_log_sum(double x, double lost) {
-  td_math_fraction p = td_math_fraction_of(x);
-  double f = p.f, s = f / (2 + f), z = s * s, half = 0.5 * f * f;
+// Of 1 + f: f - half + rest is its logarithm.
+typedef struct td_math_log_terms {
+  double half, rest;
+} td_math_log_terms;
+
+TD_INLINE td_math_log_terms td_math_log_terms_of(double f) {
+  double s = f / (2 + f), z = s * s, half = 0.5 * f * f;
   double series = z * (6.666666666666735130e-01 + z * (3.999999999940941908e-01 + z * (2.857142874366239149e-01 + z * (
                   2.222219843214978396e-01 + z * (1.818357216161805012e-01 + z * (1.531383769920937332e-01 + z *
                   1.479819860511658591e-01))))));
-  return s * (half + series) + (p.exponent * TD_LN2_LOW + lost) - half + f + p.exponent * TD_LN2_HIGH;
+  return (td_math_log_terms){ half, s * (half + series) };
+}
+
+// log x + lost
+TD_INLINE double td_math_log_sum(double x, double lost) {
+  td_math_fraction p = td_math_fraction_of(x);
+  td_math_log_terms t = td_math_log_terms_of(p.f);
+  return t.rest + (p.exponent * TD_LN2_LOW + lost) - t.half + p.f + p.exponent * TD_LN2_HIGH;
 }
 TD_INLINE double td_math_log_double(double x) { return td_math_log_edges(x, td_math_log_sum(x, 0)); }
+
+// To the bases 2 and 10, whose powers have exact logarithms: the factor has a high part that products are exact with.
+TD_INLINE double td_math_log_base(double x, double high, double low, double two_high, double two_low) {
+  td_math_fraction p = td_math_fraction_of(x);
+  td_math_log_terms t = td_math_log_terms_of(p.f);
+  double head = td_math_number(td_math_bits(p.f - t.half) & 0xffffffff00000000), tail = (p.f - head) - t.half + t.rest;
+  double whole = p.exponent * two_high, part = head * high, sum = whole + part;
+  double rest = p.exponent * two_low + (tail + head) * low + tail * high + ((whole - sum) + part);
+  return td_math_log_edges(x, rest + sum);
+}
+TD_INLINE double td_math_log2_double(double x) {
+  return td_math_log_base(x, 1.44269504072144627571e+00, 1.67517131648865118353e-10, 1, 0);
+}
+TD_INLINE double td_math_log10_double(double x) {
+  return td_math_log_base(x, 4.34294481878168880939e-01, 2.50829467116452752298e-11, 3.01029995663611771306e-01,
+                          3.69423907715893078616e-13);
+}
 
 TD_INLINE double td_math_log1p_any(double x) { // the rounding of 1 + x is made good
   double u = 1 + x;
@@ -221,11 +248,76 @@ TD_INLINE double td_math_cos_near_double(double x) {
   td_math_turn a = td_math_turn_of(x);
   return td_math_turn_sine(a, a.quadrant + 1);
 }
+TD_INLINE double td_math_tan_near_double(double x) {
+  td_math_turn a = td_math_turn_of(x);
+  bool odd = a.quadrant & 1;
+  return x == 0 ? x : (odd ? -a.cosine : a.sine) / (odd ? a.sine : a.cosine);
+}
 TD_INLINE double td_math_sin_double(double x) {
   return fabs(x) < TD_MATH_NEAR_DOUBLE ? td_math_sin_near_double(x) : sin(x);
 }
 TD_INLINE double td_math_cos_double(double x) {
   return fabs(x) < TD_MATH_NEAR_DOUBLE ? td_math_cos_near_double(x) : cos(x);
+}
+
+TD_INLINE double td_math_tan_double(double x) {
+  return fabs(x) < TD_MATH_NEAR_DOUBLE ? td_math_tan_near_double(x) : tan(x);
+}
+
+#define TD_PI_LOW 1.2246467991473531772e-16 // what TD_PI lacks
+
+// atan(low / high) for 0 <= low <= high: beyond tan(pi/8), pi/4 is taken off
+TD_INLINE double td_math_atan_ratio_double(double low, double high) {
+  double far = low > 0.41421356237309503 * high;
+  double t = (far > 0 ? low - high : low) / (far > 0 ? low + high : high), z = t * t;
+  double series = 4.97687799461593236017e-02 + z * (-3.65315727442169155270e-02 + z * 1.62858201153657823623e-02);
+  series = 9.09088713343650656196e-02 + z * (-7.69187620504482999495e-02 + z * (6.66107313738753120669e-02 + z * (
+           -5.83357013379057348645e-02 + z * series)));
+  series = 3.33333333333329318027e-01 + z * (-1.99999999998764832476e-01 + z * (1.42857142725034663711e-01 + z * (
+           -1.11111104054623557880e-01 + z * series)));
+  return (far > 0 ? TD_PI / 4 : 0) + (t - (t * z * series - (far > 0 ? TD_PI_LOW / 4 : 0)));
+}
+TD_INLINE double td_math_atan_double(double x) {
+  double a = fabs(x);
+  bool steep = a > 1;
+  double angle = td_math_atan_ratio_double(steep ? 1 : a, steep ? a : 1);
+  return copysign(steep ? TD_PI / 2 - (angle - TD_PI_LOW / 2) : angle, x);
+}
+TD_INLINE double td_math_atan2_double(double y, double x) {
+  double a = fabs(y), b = fabs(x);
+  bool steep = a > b, equal = a == b;
+  double low = steep ? b : a, high = steep ? a : b;
+  low = equal ? high > 0 : low; // of two infinities the ratio is 1, of two zeros 0
+  high = equal ? 1 : high;
+  double angle = td_math_atan_ratio_double(low, high);
+  angle = steep ? TD_PI / 2 - (angle - TD_PI_LOW / 2) : angle;
+  angle = copysign(1, x) < 0 ? TD_PI - (angle - TD_PI_LOW) : angle;
+  return copysign(x != x ? x : angle, y);
+}
+
+typedef struct td_math_arc { // asin of s = |x|: what itself, or what pi/2 lacks of it, far
+  bool far;
+  double angle;
+} td_math_arc;
+
+TD_INLINE td_math_arc td_math_arc_of(double s) {
+  bool far = s > 0.5;
+  double high = (1 - s) / 2, w = far ? sqrt(high) : s, z = far ? high : s * s;
+  double above = 2.01212532134862925881e-01 + z * (-4.00555345006794114027e-02 + z * (7.91534994289814532176e-04 + z *
+                 3.47933107596021167570e-05));
+  above = z * (1.66666666666666657415e-01 + z * (-3.25565818622400915405e-01 + z * above));
+  double under = 2.02094576023350569471e+00 + z * (-6.88283971605453293030e-01 + z * 7.70381505559019352791e-02);
+  double angle = w + w * (above / (1 + z * (-2.40339491173441421878e+00 + z * under)));
+  return (td_math_arc){ far, far ? angle + angle : angle };
+}
+TD_INLINE double td_math_asin_double(double x) {
+  td_math_arc a = td_math_arc_of(fabs(x));
+  return copysign(a.far ? TD_PI / 2 - (a.angle - TD_PI_LOW / 2) : a.angle, x);
+}
+TD_INLINE double td_math_acos_double(double x) {
+  td_math_arc a = td_math_arc_of(fabs(x));
+  double far = x < 0 ? TD_PI - (a.angle - TD_PI_LOW) : a.angle;
+  return a.far ? far : TD_PI / 2 - (copysign(a.angle, x) - TD_PI_LOW / 2);
 }
 
 // sin(pi x) and cos(pi x) of finite x: half turns are taken off exactly
@@ -274,5 +366,43 @@ TD_INLINE double td_math_erf_double(double x) {
 TD_INLINE double td_math_erfc_double(double x) {
   double far = td_math_erfc_far(fabs(x));
   return fabs(x) < TD_MATH_ERF_NEAR ? 1 - td_math_erf_series(x) : x > 0 ? far : 2 - far;
+}
+
+// ---- lengths and divisions ----
+
+// Squares of such lengths neither overflow nor lose digits.
+#define TD_MATH_MEASURES(x, y) \
+  (((fabs(x) > 0x1p-480) | (fabs(y) > 0x1p-480)) & (fabs(x) < 0x1p500) & (fabs(y) < 0x1p500))
+TD_INLINE double td_math_hypot_near_double(double x, double y) {
+  double square = y * y + 0; // no product any more: see math_single.h
+  return sqrt(x * x + square);
+}
+TD_INLINE double td_math_hypot_double(double x, double y) {
+  return TD_MATH_MEASURES(x, y) ? td_math_hypot_near_double(x, y) : hypot(x, y);
+}
+
+// Whole quotients below this are exact, and so are their products with either half of the divisor.
+#define TD_MATH_DIVIDES(x, y) ((fabs(x) < 0x1p22 * fabs(y)) & (fabs(y) < 0x1p1000) & (fabs(y) > 0x1p-900))
+
+typedef struct td_math_division { // x = quotient y + rest, the quotient rounded to 0
+  double quotient, rest;
+} td_math_division;
+
+TD_INLINE td_math_division td_math_divide_double(double x, double y) {
+  double quotient = trunc(x / y), head = td_math_number(td_math_bits(y) & 0xfffffffff8000000);
+  double rest = x - quotient * head - quotient * (y - head);
+  bool over = (rest < 0) != (x < 0) && rest != 0; // rounding took x / y to the next whole number
+  rest += over ? copysign(y, x) : 0;
+  return (td_math_division){ quotient - (over ? copysign(1, quotient) : 0), copysign(rest, x) };
+}
+TD_INLINE double td_math_fmod_near_double(double x, double y) { return td_math_divide_double(x, y).rest; }
+TD_INLINE double td_math_remainder_near_double(double x, double y) { // with the sign of y
+  double rest = td_math_divide_double(x, y).rest, value = (rest < 0) != (y < 0) ? rest + y : rest;
+  return rest == 0 ? copysign(rest, y) : value;
+}
+TD_INLINE double td_math_floor_divide_near_double(double x, double y) {
+  td_math_division d = td_math_divide_double(x, y);
+  double down = d.quotient - (d.rest != 0 && (d.rest < 0) != (y < 0) ? 1 : 0);
+  return down == 0 ? copysign(0, x / y) : down;
 }
 #endif

@@ -299,7 +299,10 @@ static const td_op cbrt_op = {
   .samples = away_samples,
 };
 
-TD_MAP2(TD_EACH_FLOAT, hypot, FLOATING, T, HYPOT(x, y))
+static const char hypot_text[] = "HYPOT(x, y)";
+TD_LOOP2(FLOAT32, float, hypot, T, HYPOT(x, y))
+TD_LOOP2_NEAR(FLOAT64, double, hypot, !TD_MATH_MEASURES(x, y), 1, td_math_hypot_near_double(x, y), HYPOT(x, y))
+TD_MAP_TABLE(TD_EACH_FLOAT, hypot, 2, FLOATING)
 TD_KERNEL(hypot)
 
 static int hypot_vjp(td_rule *rule) {

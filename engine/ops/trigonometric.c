@@ -97,10 +97,7 @@ static const td_op cos_op = {
 
 static td_tensor *cosine(td_scope *s, td_tensor *x) { return td_scope_apply(s, &cos_op, NULL, 1, x); }
 
-static const char tan_text[] = "TAN(x)";
-ANGLE_LOOP(tan, TAN(x))
-TD_LOOP1(FLOAT64, double, tan, T, TAN(x))
-TD_MAP_TABLE(TD_EACH_FLOAT, tan, 1, FLOATING)
+ANGLE_MAP(tan, TAN(x))
 TD_KERNEL(tan)
 
 static int tan_vjp(td_rule *rule) {

@@ -121,7 +121,8 @@ static const struct {
     {"log1p", log1pl, 1},   {"sin", sinl, 1},     {"cos", cosl, 1},     {"sinh", sinhl, 2.5},
     {"cosh", coshl, 2},     {"tanh", tanhl, 2.5}, {"erf", erfl, 2},     {"erfc", erfcl, 6},
     {"asinh", asinhl, 2.5}, {"acosh", acoshl, 2}, {"atanh", atanhl, 2}, {"sigmoid", sigmoid_long, 2.5},
-    {"softplus", softplus_long, 2},
+    {"softplus", softplus_long, 2}, {"log2", log2l, 1}, {"log10", log10l, 1}, {"tan", tanl, 2}, {"atan", atanl, 2},
+    {"asin", asinl, 2}, {"acos", acosl, 1.25},
 };
 
 static double wide_ulps(double got, long double wanted) {
