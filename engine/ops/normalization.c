@@ -74,16 +74,13 @@ static td_norm channel_layout(int rank, const int64_t *shape, int64_t groups) { 
 static int run_norm(const td_call *call, td_norm *v) { // x, w, b
   const char *data[3] = {NULL};
   v->dtype = call->out[0].dtype;
-  void *room = td_inputs_place(call, v->dtype, data);
+  td_inputs_place(call, v->dtype, data);
   if (call->out[0].size)
-    td_norm_run(call->context->pool, v, data[0], data[1], data[2], call->out[0].data, NULL, NULL, room);
+    td_norm_run(call->context->pool, v, data[0], data[1], data[2], call->out[0].data, NULL, NULL);
   return TD_OK;
 }
 
-static int64_t workspace_of(const td_call *call, td_norm *v, bool adjoint) {
-  v->dtype = call->out[0].dtype;
-  return td_inputs_bytes(call, v->dtype) + td_norm_workspace(call->context->pool, v, adjoint);
-}
+static int64_t norm_workspace(const td_call *call) { return td_inputs_bytes(call, call->out[0].dtype); }
 
 // ---- the hidden rows: x is [batch, groups, channels, places] ----
 
@@ -118,11 +115,6 @@ static int standardize_kernel(const td_call *call) {
   return run_norm(call, &v);
 }
 
-static int64_t standardize_workspace(const td_call *call) {
-  td_norm v = hidden_layout(call);
-  return workspace_of(call, &v, false);
-}
-
 static int adjoint_infer(td_infer *infer) {
   const td_meta *x = &infer->in[0], *c = &infer->in[2];
   int code = hidden_infer(infer);
@@ -145,7 +137,7 @@ static int adjoint_kernel(const td_call *call) {
 
 static int64_t adjoint_workspace(const td_call *call) {
   td_norm v = hidden_layout(call);
-  return workspace_of(call, &v, true);
+  return norm_workspace(call) + td_norm_workspace(&v);
 }
 
 static const td_op adjoint_op, standardize_op;
@@ -259,7 +251,7 @@ static const td_op standardize_op = {
     .flags = TD_HIDDEN,
     .infer = standardize_infer,
     .kernel = standardize_kernel,
-    .workspace = standardize_workspace,
+    .workspace = norm_workspace,
     .vjp = standardize_vjp,
     .saves = TD_SAVES_IN0 | TD_SAVES_IN1,
     .doc = "x [batch, groups, channels, places] with mean 0 and variance 1 over its last two axes, or over the batch "
@@ -352,8 +344,6 @@ static td_norm layer_call(const td_call *call) {
   int axes = layer_axes(call->in[1].data ? call->in[1].rank : UINT8_MAX, &call->args[L_SHAPE]);
   return layer_of(call->op, x->rank, x->shape, axes, call->args, call->out[0].dtype);
 }
-
-static int64_t norm_workspace(const td_call *call) { return td_inputs_bytes(call, call->out[0].dtype); }
 
 static int layer_kernel(const td_call *call) {
   td_norm v = layer_call(call);
@@ -625,7 +615,7 @@ static int64_t statistics_bytes(const td_norm *v) { return (v->groups * 2 * (int
 
 static int64_t batch_workspace(const td_call *call) {
   td_norm v = batch_layout(call->in[0].rank, call->in[0].shape, call->args[B_EPS].f);
-  return workspace_of(call, &v, false) + statistics_bytes(&v);
+  return norm_workspace(call) + statistics_bytes(&v);
 }
 
 static int batch_kernel(const td_call *call) {
@@ -638,8 +628,7 @@ static int batch_kernel(const td_call *call) {
     return TD_OK;
   }
   double *mean = (double *)room, *variance = mean + v.groups;
-  td_norm_run(call->context->pool, &v, data[0], data[B_WEIGHT], data[B_SHIFT], call->out[0].data, mean, variance,
-              room + statistics_bytes(&v));
+  td_norm_run(call->context->pool, &v, data[0], data[B_WEIGHT], data[B_SHIFT], call->out[0].data, mean, variance);
   move_statistics(call, &v, mean, data[B_MEAN], 1);
   move_statistics(call, &v, variance, data[B_VARIANCE], 2);
   return TD_OK;

@@ -4,110 +4,21 @@
 #include <string.h>
 
 #include "engine/device/cpu/clones.h"
+#include "engine/ops/map.h"
 
 enum {
   LANES = 16,
+  FOURS = 4 * LANES,
   AHEAD = 512, // numbers fetched before they are needed: the processor's own foresight ends with a page
-  SHORT = 32, // places below which a batch's channels are gathered first
-  BLOCK = 16, // channels gathered at once
+  SHORT = 32, // places below which a batch's channels stand side by side
+  WIDTH = 64, // columns side by side
   PIECES = 16, // of the batch, in sums over it
+  RUN = 16, // rows whose gradients of weights are added up before they are widened
+  QUICK = 64, // numbers from which float will do
 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t quotient(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// ---- loops over one run of numbers ----
-
-typedef double four __attribute__((vector_size(32)));
-#define FOUR(name, at) __builtin_convertvector(*(const name##_quad *)(at), four)
-
-// mean and scale standardize x: h = (x - mean) * scale. w and b may be NULL: then 1 and 0, times and plus the numbers
-// factor and shift.
-#define LOOPS(T, name)                                                                                               \
-  TD_CLONES static double name##_total(const T *x, int64_t n) {                                                      \
-    double sums[LANES] = {0}, sum = 0;                                                                               \
-    int64_t i = 0;                                                                                                   \
-    for (; i + LANES <= n; i += LANES) {                                                                             \
-      __builtin_prefetch(x + i + AHEAD);                                                                             \
-      for (int l = 0; l < LANES; l++) sums[l] += (double)x[i + l];                                                   \
-    }                                                                                                                \
-    for (; i < n; i++) sum += (double)x[i];                                                                          \
-    for (int l = 0; l < LANES; l++) sum += sums[l];                                                                  \
-    return sum;                                                                                                      \
-  }                                                                                                                  \
-  TD_CLONES static double name##_squares(const T *x, int64_t n, double mean) {                                       \
-    double sums[LANES] = {0}, sum = 0;                                                                               \
-    int64_t i = 0;                                                                                                   \
-    for (; i + LANES <= n; i += LANES)                                                                               \
-      for (int l = 0; l < LANES; l++) {                                                                              \
-        double d = (double)x[i + l] - mean;                                                                          \
-        sums[l] += d * d;                                                                                            \
-      }                                                                                                              \
-    for (; i < n; i++) sum += ((double)x[i] - mean) * ((double)x[i] - mean);                                         \
-    for (int l = 0; l < LANES; l++) sum += sums[l];                                                                  \
-    return sum;                                                                                                      \
-  }                                                                                                                  \
-  TD_CLONES static void name##_standardize(const T *restrict x, T *restrict y, int64_t n, double mean, double scale, \
-                                           const T *restrict w, const T *restrict b, double factor, double shift) {  \
-    double both = scale * factor;                                                                                    \
-    if (w && b)                                                                                                      \
-      for (int64_t i = 0; i < n; i++) y[i] = (T)(((double)x[i] - mean) * scale * (double)w[i] + (double)b[i]);       \
-    else if (w)                                                                                                      \
-      for (int64_t i = 0; i < n; i++) y[i] = (T)(((double)x[i] - mean) * scale * (double)w[i]);                      \
-    else if (b)                                                                                                      \
-      for (int64_t i = 0; i < n; i++) y[i] = (T)(((double)x[i] - mean) * scale + (double)b[i]);                      \
-    else                                                                                                             \
-      for (int64_t i = 0; i < n; i++) y[i] = (T)(((double)x[i] - mean) * both + shift);                              \
-  }                                                                                                                  \
-  /* adds sums of c w and of c w h */                                                                                \
-  typedef T name##_quad __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));                  \
-  TD_CLONES static void name##_products(const T *x, const T *c, const T *w, int64_t n, double mean, double scale,    \
-                                        double *plain, double *product) {                                            \
-    four sums[4] = {0}, products[4] = {0};                                                                           \
-    int64_t i = 0;                                                                                                   \
-    for (; i + 16 <= n; i += 16) {                                                                                   \
-      __builtin_prefetch(c + i + AHEAD);                                                                             \
-      _Pragma("GCC unroll 4") for (int l = 0; l < 4; l++) {                                                          \
-        four g = FOUR(name, c + i + 4 * l);                                                                          \
-        if (w) g *= FOUR(name, w + i + 4 * l);                                                                       \
-        sums[l] += g;                                                                                                \
-        products[l] += g * ((FOUR(name, x + i + 4 * l) - mean) * scale);                                             \
-      }                                                                                                              \
-    }                                                                                                                \
-    for (; i < n; i++) {                                                                                             \
-      double g = (double)c[i] * (w ? (double)w[i] : 1);                                                              \
-      *plain += g;                                                                                                   \
-      *product += g * (((double)x[i] - mean) * scale);                                                               \
-    }                                                                                                                \
-    four sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);                                                            \
-    four total = (products[0] + products[1]) + (products[2] + products[3]);                                          \
-    *plain += (sum[0] + sum[1]) + (sum[2] + sum[3]);                                                                 \
-    *product += (total[0] + total[1]) + (total[2] + total[3]);                                                       \
-  }                                                                                                                  \
-  /* dx = scale (c w factor - a - h b) */                                                                            \
-  TD_CLONES static void name##_back(const T *restrict x, const T *restrict c, const T *restrict w, T *restrict dx,   \
-                                    int64_t n, double mean, double scale, double factor, double a, double b) {       \
-    if (w)                                                                                                           \
-      for (int64_t i = 0; i < n; i++) {                                                                              \
-        double h = ((double)x[i] - mean) * scale;                                                                    \
-        dx[i] = (T)(scale * ((double)c[i] * (double)w[i] - a - h * b));                                              \
-      }                                                                                                              \
-    else                                                                                                             \
-      for (int64_t i = 0; i < n; i++) {                                                                              \
-        double h = ((double)x[i] - mean) * scale;                                                                    \
-        dx[i] = (T)(scale * ((double)c[i] * factor - a - h * b));                                                    \
-      }                                                                                                              \
-  }                                                                                                                  \
-  /* adds c h and c of each place to dw and db */                                                                    \
-  TD_CLONES static void name##_weigh(const T *restrict x, const T *restrict c, int64_t n, double mean, double scale, \
-                                     double *restrict dw, double *restrict db) {                                     \
-    for (int64_t i = 0; i < n; i++) dw[i] += (double)c[i] * (((double)x[i] - mean) * scale);                         \
-    for (int64_t i = 0; i < n; i++) db[i] += (double)c[i];                                                           \
-  }
-LOOPS(float, single)
-LOOPS(double, twofold)
-
-// ---- moments ----
 
 typedef struct task {
   const td_norm *v;
@@ -115,95 +26,308 @@ typedef struct task {
   char *y, *dw, *db; // y: dx, of the adjoint
   double *mean, *variance;
   double *sums; // pieces x (dw, db) x groups x channels
+  float *few; // as many: of a few rows
   int64_t pieces, piece; // of the batch
 } task;
 
-typedef struct moments {
-  double mean, variance, scale;
-} moments;
-
-static moments finish(const td_norm *v, double mean, double squares, int64_t n) {
-  moments m = {mean, squares / (double)n, 0};
-  m.scale = 1 / sqrt(m.variance + v->eps);
-  return m;
-}
-
-// ---- one batch and group at a time ----
-
-#define ROWS(T, name)                                                                                               \
-  static moments name##_row_moments(const td_norm *v, const T *x) {                                                 \
-    int64_t n = v->channels * v->places;                                                                            \
-    double mean = v->centred ? name##_total(x, n) / (double)n : 0;                                                  \
-    return finish(v, mean, name##_squares(x, n, mean), n);                                                          \
-  }                                                                                                                 \
-  static void name##_row(const task *t, int64_t row) {                                                              \
-    const td_norm *v = t->v;                                                                                        \
-    int64_t n = v->channels * v->places, first = row % v->groups * v->channels;                                     \
-    const T *x = (const T *)t->x + row * n, *w = (const T *)t->w, *b = (const T *)t->b;                             \
-    T *y = (T *)t->y + row * n;                                                                                     \
-    moments m = name##_row_moments(v, x);                                                                           \
-    if (v->places == 1) {                                                                                           \
-      name##_standardize(x, y, n, m.mean, m.scale, w ? w + first : NULL, b ? b + first : NULL, 1, 0);               \
-      return;                                                                                                       \
-    }                                                                                                               \
-    for (int64_t k = 0; k < v->channels; k++)                                                                       \
-      name##_standardize(x + k * v->places, y + k * v->places, v->places, m.mean, m.scale, NULL, NULL,              \
-                         w ? (double)w[first + k] : 1, b ? (double)b[first + k] : 0);                               \
-  }                                                                                                                 \
-  /* dw, db: of the group, added to */                                                                              \
-  static void name##_row_adjoint(const task *t, int64_t row, double *dw, double *db) {                              \
-    const td_norm *v = t->v;                                                                                        \
-    int64_t n = v->channels * v->places, first = row % v->groups * v->channels;                                     \
-    const T *x = (const T *)t->x + row * n, *c = (const T *)t->c + row * n, *w = (const T *)t->w;                   \
-    T *dx = (T *)t->y + row * n;                                                                                    \
-    moments m = name##_row_moments(v, x);                                                                           \
-    double plain = 0, product = 0;                                                                                  \
-    if (w) w += first;                                                                                              \
-    if (v->places == 1) {                                                                                           \
-      name##_products(x, c, w, n, m.mean, m.scale, &plain, &product);                                               \
-      name##_weigh(x, c, n, m.mean, m.scale, dw, db);                                                               \
-    }                                                                                                               \
-    for (int64_t k = 0, at = 0; v->places > 1 && k < v->channels; k++, at += v->places) {                           \
-      double shift = 0, weight = 0;                                                                                 \
-      name##_products(x + at, c + at, NULL, v->places, m.mean, m.scale, &shift, &weight);                           \
-      plain += shift * (w ? (double)w[k] : 1);                                                                      \
-      product += weight * (w ? (double)w[k] : 1);                                                                   \
-      dw[k] += weight;                                                                                              \
-      db[k] += shift;                                                                                               \
-    }                                                                                                               \
-    plain = v->centred ? plain / (double)n : 0;                                                                     \
-    product /= (double)n;                                                                                           \
-    if (v->places == 1) name##_back(x, c, w, dx, n, m.mean, m.scale, 1, plain, product);                            \
-    for (int64_t k = 0, at = 0; v->places > 1 && k < v->channels; k++, at += v->places)                             \
-      name##_back(x + at, c + at, NULL, dx + at, v->places, m.mean, m.scale, w ? (double)w[k] : 1, plain, product); \
-  }
-ROWS(float, single)
-ROWS(double, twofold)
-
-static void forward_rows(void *argument, int64_t first, int64_t last) {
-  const task *t = argument;
-  for (int64_t row = first; row < last; row++) (t->v->dtype == TD_FLOAT32 ? single_row : twofold_row)(t, row);
-}
-
 static int64_t weights(const td_norm *v) { return v->groups * v->channels; }
 
-// A piece of the batch for one group: its sums of dw and db are its own.
-static void adjoint_rows(void *argument, int64_t first, int64_t last) {
-  const task *t = argument;
-  const td_norm *v = t->v;
-  for (int64_t item = first; item < last; item++) {
-    int64_t group = item % v->groups, piece = item / v->groups;
-    double *dw = t->sums + piece * 2 * weights(v) + group * v->channels, *db = dw + weights(v);
-    memset(dw, 0, (size_t)v->channels * sizeof *dw);
-    memset(db, 0, (size_t)v->channels * sizeof *db);
-    for (int64_t i = piece * t->piece; i < least((piece + 1) * t->piece, v->batch); i++)
-      (v->dtype == TD_FLOAT32 ? single_row_adjoint : twofold_row_adjoint)(t, i * v->groups + group, dw, db);
-  }
+static double parameter(const td_norm *v, const char *from, int64_t at, double otherwise) {
+  if (!from) return otherwise;
+  return v->dtype == TD_FLOAT32 ? (double)((const float *)from)[at] : ((const double *)from)[at];
 }
 
 static void store(const td_norm *v, char *to, int64_t at, double value) {
   if (v->dtype == TD_FLOAT32) ((float *)to)[at] = (float)value;
   else ((double *)to)[at] = value;
+}
+
+// ---- moments ----
+
+typedef struct moments {
+  double near, off; // the mean, as a sum: of what numbers near it lie from near, off may be taken without loss
+  double variance, scale;
+} moments;
+
+// Of n numbers whose distances from near, which is close to their mean, have this sum and these squares.
+static moments finish(const td_norm *v, double near, double sum, double squares, int64_t n) {
+  if (!n) return (moments){0};
+  double off = v->centred ? sum / (double)n : 0, variance = squares / (double)n - off * off;
+  if (variance < 0) variance = 0;
+  return (moments){near, off, variance, 1 / sqrt(variance + v->eps)};
+}
+
+// What float squares and scales can hold: else double ones are taken.
+static bool is_ordinary(moments m) { return m.variance > 1e-20 && m.variance < 1e20; }
+static bool is_any(moments m) {
+  (void)m;
+  return true;
+}
+
+// ---- loops over runs of numbers ----
+
+// h standardizes x: its distance from the mean, near + off, times scale.
+#define DISTANCE(A, x) (((A)(x) - near) - off)
+
+// h, g = c w and what goes to dw and db, at a place.
+#define GRADIENT_AT(A, W, place, p)                                                                                   \
+  A h_##p = DISTANCE(A, x[place]) * scale, c_##p = (A)c[place], g_##p = w ? c_##p * (A)w[place] : c_##p;              \
+  if (dw) {                                                                                                           \
+    dw[place] += (W)(c_##p * h_##p);                                                                                  \
+    db[place] += (W)c_##p;                                                                                            \
+  }
+
+#define INLINE static inline __attribute__((always_inline))
+
+// Lanes as loops that become vectors: the compiler doesn't take them apart.
+#define EACH_LANE TD_INDEPENDENT _Pragma("GCC unroll 1") for (int l = 0; l < LANES; l++)
+
+#define FOLD_LANES(lanes)                                                                                             \
+  for (int half = LANES / 2; half; half /= 2)                                                                         \
+    for (int l = 0; l < half; l++) (lanes)[l] += (lanes)[l + half]
+
+// Runs of numbers that lie pitch apart; from the w and b of one to those of the next it is step.
+typedef struct runs {
+  int64_t count, length, pitch, step;
+} runs;
+
+// Numbers of type T, worked on as A. Sums of four are A, those of sums double. W: of dw and db.
+#define LOOPS(T, A, W, name)                                                                                          \
+  INLINE double name##_total(runs r, const T *x) {                                                                    \
+    double lanes[LANES] = {0}, rest = 0;                                                                              \
+    for (int64_t run = 0; run < r.count; run++, x += r.pitch) {                                                       \
+      int64_t i = 0;                                                                                                  \
+      for (; i + FOURS <= r.length; i += FOURS) {                                                                     \
+        A fours[LANES];                                                                                               \
+        for (int l = 0; l < FOURS; l += LANES) __builtin_prefetch(x + i + l + AHEAD);                                 \
+        EACH_LANE {                                                                                                   \
+          const T *at = x + i + l;                                                                                    \
+          fours[l] = ((A)at[0] + (A)at[LANES]) + ((A)at[2 * LANES] + (A)at[3 * LANES]);                               \
+        }                                                                                                             \
+        EACH_LANE lanes[l] += (double)fours[l];                                                                       \
+      }                                                                                                               \
+      for (; i + LANES <= r.length; i += LANES) EACH_LANE lanes[l] += (double)x[i + l];                               \
+      for (; i < r.length; i++) rest += (double)x[i];                                                                 \
+    }                                                                                                                 \
+    FOLD_LANES(lanes);                                                                                                \
+    return lanes[0] + rest;                                                                                           \
+  }                                                                                                                   \
+  /* sums of distances from near, and of their squares */                                                             \
+  INLINE void name##_spread(runs r, const T *x, A near, double *sum, double *square) {                                \
+    double lanes[LANES] = {0}, squares[LANES] = {0}, rest = 0, rest_square = 0;                                       \
+    for (int64_t run = 0; run < r.count; run++, x += r.pitch) {                                                       \
+      int64_t i = 0;                                                                                                  \
+      for (; i + FOURS <= r.length; i += FOURS) {                                                                     \
+        A fours[LANES], four_squares[LANES];                                                                          \
+        EACH_LANE {                                                                                                   \
+          const T *at = x + i + l;                                                                                    \
+          A p = (A)at[0] - near, q = (A)at[LANES] - near, s = (A)at[2 * LANES] - near, t = (A)at[3 * LANES] - near;   \
+          fours[l] = (p + q) + (s + t);                                                                               \
+          four_squares[l] = (p * p + q * q) + (s * s + t * t);                                                        \
+        }                                                                                                             \
+        EACH_LANE lanes[l] += (double)fours[l];                                                                       \
+        EACH_LANE squares[l] += (double)four_squares[l];                                                              \
+      }                                                                                                               \
+      for (; i + LANES <= r.length; i += LANES)                                                                       \
+        EACH_LANE {                                                                                                   \
+          A d = (A)x[i + l] - near;                                                                                   \
+          lanes[l] += (double)d;                                                                                      \
+          squares[l] += (double)(d * d);                                                                              \
+        }                                                                                                             \
+      for (; i < r.length; i++) {                                                                                     \
+        double d = (double)x[i] - (double)near;                                                                       \
+        rest += d;                                                                                                    \
+        rest_square += d * d;                                                                                         \
+      }                                                                                                               \
+    }                                                                                                                 \
+    FOLD_LANES(lanes);                                                                                                \
+    FOLD_LANES(squares);                                                                                              \
+    *sum = lanes[0] + rest;                                                                                           \
+    *square = squares[0] + rest_square;                                                                               \
+  }                                                                                                                   \
+  /* y = h w + b of one run: w and b for each place, or NULL for 1 and 0 */                                           \
+  INLINE void name##_standardize(const T *x, T *y, int64_t n, moments m, const T *w, const T *b) {                    \
+    A near = (A)m.near, off = (A)m.off, scale = (A)m.scale;                                                           \
+    if (w && b)                                                                                                       \
+      TD_INDEPENDENT for (int64_t i = 0; i < n; i++) y[i] = (T)(DISTANCE(A, x[i]) * scale * (A)w[i] + (A)b[i]);       \
+    else if (w)                                                                                                       \
+      TD_INDEPENDENT for (int64_t i = 0; i < n; i++) y[i] = (T)(DISTANCE(A, x[i]) * scale * (A)w[i]);                 \
+    else if (b)                                                                                                       \
+      TD_INDEPENDENT for (int64_t i = 0; i < n; i++) y[i] = (T)(DISTANCE(A, x[i]) * scale + (A)b[i]);                 \
+    else                                                                                                              \
+      TD_INDEPENDENT for (int64_t i = 0; i < n; i++) y[i] = (T)(DISTANCE(A, x[i]) * scale);                           \
+  }                                                                                                                   \
+  /* the same: w and b for each run, r.step from one to the next */                                                   \
+  INLINE void name##_standardize_runs(runs r, const T *x, T *y, moments m, const T *w, const T *b) {                  \
+    A near = (A)m.near, off = (A)m.off;                                                                               \
+    for (int64_t run = 0; run < r.count; run++, x += r.pitch, y += r.pitch) {                                         \
+      A scale = (A)(w ? m.scale * (double)w[run * r.step] : m.scale), shift = b ? (A)b[run * r.step] : 0;             \
+      TD_INDEPENDENT for (int64_t i = 0; i < r.length; i++) y[i] = (T)(DISTANCE(A, x[i]) * scale + shift);            \
+    }                                                                                                                 \
+  }                                                                                                                   \
+  /* sums of g = c w and of g h; and, where dw and db are given, c h and c of each place are added to them */         \
+  INLINE void name##_products_of(runs r, const T *x, const T *c, const T *w, moments m, double *plain,                \
+                                 double *product, W *dw, W *db) {                                                     \
+    A near = (A)m.near, off = (A)m.off, scale = (A)m.scale;                                                           \
+    double sums[LANES] = {0}, products[LANES] = {0}, rest = 0, rest_product = 0;                                      \
+    for (int64_t run = 0; run < r.count; run++, x += r.pitch, c += r.pitch) {                                         \
+      int64_t i = 0;                                                                                                  \
+      for (; i + FOURS <= r.length; i += FOURS) {                                                                     \
+        A fours[LANES], four_products[LANES];                                                                         \
+        for (int l = 0; l < FOURS; l += LANES) __builtin_prefetch(c + i + l + AHEAD);                                 \
+        EACH_LANE {                                                                                                   \
+          GRADIENT_AT(A, W, i + l, p)                                                                                 \
+          GRADIENT_AT(A, W, i + l + LANES, q)                                                                         \
+          GRADIENT_AT(A, W, i + l + 2 * LANES, r)                                                                     \
+          GRADIENT_AT(A, W, i + l + 3 * LANES, s)                                                                     \
+          fours[l] = (g_p + g_q) + (g_r + g_s);                                                                       \
+          four_products[l] = (g_p * h_p + g_q * h_q) + (g_r * h_r + g_s * h_s);                                       \
+        }                                                                                                             \
+        EACH_LANE sums[l] += (double)fours[l];                                                                        \
+        EACH_LANE products[l] += (double)four_products[l];                                                            \
+      }                                                                                                               \
+      for (; i + LANES <= r.length; i += LANES)                                                                       \
+        EACH_LANE {                                                                                                   \
+          GRADIENT_AT(A, W, i + l, p)                                                                                 \
+          sums[l] += (double)g_p;                                                                                     \
+          products[l] += (double)(g_p * h_p);                                                                         \
+        }                                                                                                             \
+      for (; i < r.length; i++) {                                                                                     \
+        GRADIENT_AT(A, W, i, p)                                                                                       \
+        rest += (double)g_p;                                                                                          \
+        rest_product += (double)g_p * (double)h_p;                                                                    \
+      }                                                                                                               \
+    }                                                                                                                 \
+    FOLD_LANES(sums);                                                                                                 \
+    FOLD_LANES(products);                                                                                             \
+    *plain = sums[0] + rest;                                                                                          \
+    *product = products[0] + rest_product;                                                                            \
+  }                                                                                                                   \
+  INLINE void name##_products(runs r, const T *x, const T *c, moments m, double *plain, double *product) {            \
+    name##_products_of(r, x, c, NULL, m, plain, product, NULL, NULL);                                                 \
+  }                                                                                                                   \
+  INLINE void name##_weigh(runs r, const T *x, const T *c, const T *w, moments m, double *plain, double *product,     \
+                           W *dw, W *db) {                                                                            \
+    if (w) name##_products_of(r, x, c, w, m, plain, product, dw, db);                                                 \
+    else name##_products_of(r, x, c, NULL, m, plain, product, dw, db);                                                \
+  }                                                                                                                   \
+  /* dx = scale (c w - plain - h product) of one run: w for each place, or NULL for 1 */                              \
+  INLINE void name##_back(const T *x, const T *c, const T *w, T *dx, int64_t n, moments m, double plain,              \
+                          double product) {                                                                           \
+    A near = (A)m.near, off = (A)m.off, scale = (A)m.scale, a = (A)plain, b = (A)(m.scale * product);                 \
+    if (w)                                                                                                            \
+      TD_INDEPENDENT for (int64_t i = 0; i < n; i++)                                                                  \
+        dx[i] = (T)(scale * (((A)c[i] * (A)w[i] - a) - DISTANCE(A, x[i]) * b));                                       \
+    else                                                                                                              \
+      TD_INDEPENDENT for (int64_t i = 0; i < n; i++) dx[i] = (T)(scale * (((A)c[i] - a) - DISTANCE(A, x[i]) * b));    \
+  }                                                                                                                   \
+  /* the same: w for each run */                                                                                      \
+  INLINE void name##_back_runs(runs r, const T *x, const T *c, const T *w, T *dx, moments m, double plain,            \
+                               double product) {                                                                      \
+    A near = (A)m.near, off = (A)m.off, scale = (A)m.scale, a = (A)plain, b = (A)(m.scale * product);                 \
+    for (int64_t run = 0; run < r.count; run++, x += r.pitch, c += r.pitch, dx += r.pitch) {                          \
+      A factor = w ? (A)w[run * r.step] : 1;                                                                          \
+      TD_INDEPENDENT for (int64_t i = 0; i < r.length; i++)                                                           \
+        dx[i] = (T)(scale * (((A)c[i] * factor - a) - DISTANCE(A, x[i]) * b));                                        \
+    }                                                                                                                 \
+  }
+LOOPS(float, float, float, quick)
+LOOPS(float, double, double, single)
+LOOPS(double, double, double, twofold)
+
+// ---- one batch and group at a time ----
+
+// name_row and name_row_adjoint: false where the numbers don't FIT; then nothing is written.
+#define ROWS(T, A, W, name, FIT)                                                                                      \
+  INLINE moments name##_moments(const td_norm *v, runs r, const T *x) {                                               \
+    int64_t n = r.count * r.length;                                                                                   \
+    A near = v->centred ? (A)(name##_total(r, x) / (double)n) : 0;                                                    \
+    double sum, squares;                                                                                              \
+    name##_spread(r, x, near, &sum, &squares);                                                                        \
+    return finish(v, (double)near, sum, squares, n);                                                                  \
+  }                                                                                                                   \
+  TD_CLONES static bool name##_row(const task *t, int64_t row) {                                                      \
+    const td_norm *v = t->v;                                                                                          \
+    int64_t n = v->channels * v->places, first = row % v->groups * v->channels;                                       \
+    const T *x = (const T *)t->x + row * n, *w = t->w ? (const T *)t->w + first : NULL;                               \
+    const T *b = t->b ? (const T *)t->b + first : NULL;                                                               \
+    T *y = (T *)t->y + row * n;                                                                                       \
+    moments m = name##_moments(v, (runs){1, n, 0, 0}, x);                                                             \
+    if (!FIT(m)) return false;                                                                                        \
+    if (v->places == 1) name##_standardize(x, y, n, m, w, b);                                                         \
+    else name##_standardize_runs((runs){v->channels, v->places, v->places, 1}, x, y, m, w, b);                        \
+    return true;                                                                                                      \
+  }                                                                                                                   \
+  /* dw, db: of the group, added to */                                                                                \
+  TD_CLONES static bool name##_row_adjoint(const task *t, int64_t row, W *dw, W *db) {                                \
+    const td_norm *v = t->v;                                                                                          \
+    int64_t n = v->channels * v->places, first = row % v->groups * v->channels;                                       \
+    const T *x = (const T *)t->x + row * n, *c = (const T *)t->c + row * n;                                           \
+    const T *w = t->w ? (const T *)t->w + first : NULL;                                                               \
+    T *dx = (T *)t->y + row * n;                                                                                      \
+    const runs whole = {1, n, 0, 0}, one = {1, v->places, 0, 0}, each = {v->channels, v->places, v->places, 1};       \
+    moments m = name##_moments(v, whole, x);                                                                          \
+    double plain = 0, product = 0;                                                                                    \
+    if (!FIT(m)) return false;                                                                                        \
+    if (v->places == 1) name##_weigh(whole, x, c, w, m, &plain, &product, dw, db);                                    \
+    for (int64_t k = 0, at = 0; v->places > 1 && k < v->channels; k++, at += v->places) {                             \
+      double shift, weight;                                                                                           \
+      name##_products(one, x + at, c + at, m, &shift, &weight);                                                       \
+      plain += shift * (w ? (double)w[k] : 1);                                                                        \
+      product += weight * (w ? (double)w[k] : 1);                                                                     \
+      dw[k] += (W)weight;                                                                                             \
+      db[k] += (W)shift;                                                                                              \
+    }                                                                                                                 \
+    plain = v->centred ? plain / (double)n : 0;                                                                       \
+    product /= (double)n;                                                                                             \
+    if (v->places == 1) name##_back(x, c, w, dx, n, m, plain, product);                                               \
+    else name##_back_runs(each, x, c, w, dx, m, plain, product);                                                      \
+    return true;                                                                                                      \
+  }
+ROWS(float, float, float, quick, is_ordinary)
+ROWS(float, double, double, single, is_any)
+ROWS(double, double, double, twofold, is_any)
+
+static bool may_be_quick(const td_norm *v, int64_t n) { return v->dtype == TD_FLOAT32 && n >= QUICK; }
+
+static void forward_rows(void *argument, int64_t first, int64_t last) {
+  const task *t = argument;
+  bool quick = may_be_quick(t->v, t->v->channels * t->v->places);
+  for (int64_t row = first; row < last; row++)
+    if (!quick || !quick_row(t, row)) (t->v->dtype == TD_FLOAT32 ? single_row : twofold_row)(t, row);
+}
+
+static void widen_few(const td_norm *v, float *few, double *sums) { // and begins new ones
+  for (int part = 0; part < 2; part++, few += weights(v), sums += weights(v))
+    for (int64_t k = 0; k < v->channels; k++) {
+      sums[k] += (double)few[k];
+      few[k] = 0;
+    }
+}
+
+// A piece of the batch for one group: its sums of dw and db are its own.
+static void adjoint_rows(void *argument, int64_t first, int64_t last) {
+  const task *t = argument;
+  const td_norm *v = t->v;
+  bool quick = may_be_quick(v, v->channels * v->places);
+  for (int64_t item = first; item < last; item++) {
+    int64_t group = item % v->groups, piece = item / v->groups, at = piece * 2 * weights(v) + group * v->channels;
+    double *dw = t->sums + at, *db = dw + weights(v);
+    float *few = quick ? t->few + at : NULL;
+    memset(dw, 0, (size_t)v->channels * sizeof *dw);
+    memset(db, 0, (size_t)v->channels * sizeof *db);
+    if (quick) {
+      memset(few, 0, (size_t)v->channels * sizeof *few);
+      memset(few + weights(v), 0, (size_t)v->channels * sizeof *few);
+    }
+    int64_t begin = piece * t->piece, end = least(begin + t->piece, v->batch);
+    for (int64_t i = begin; i < end; i++) {
+      int64_t row = i * v->groups + group;
+      if (!quick || !quick_row_adjoint(t, row, few, few + weights(v)))
+        (v->dtype == TD_FLOAT32 ? single_row_adjoint : twofold_row_adjoint)(t, row, dw, db);
+      if (quick && ((i - begin) % RUN == RUN - 1 || i == end - 1)) widen_few(v, few, dw);
+    }
+  }
 }
 
 static void add_pieces(void *argument, int64_t first, int64_t last) {
@@ -219,100 +343,229 @@ static void add_pieces(void *argument, int64_t first, int64_t last) {
   }
 }
 
-// ---- over the batch ----
+// ---- over the batch: a channel at a time ----
 
-// The numbers of one channel lie in count runs of length, pitch apart: in x itself, or gathered to one run.
-typedef struct runs {
-  int64_t count, length, pitch;
-} runs;
-
-static double parameter(const td_norm *v, const char *from, int64_t at, double otherwise) {
-  if (!from) return otherwise;
-  return v->dtype == TD_FLOAT32 ? (double)((const float *)from)[at] : ((const double *)from)[at];
-}
-
-#define BATCHES(T, name)                                                                                         \
-  static moments name##_channel_moments(const td_norm *v, const T *x, runs r) {                                  \
-    int64_t n = r.count * r.length;                                                                              \
-    double sum = 0, squares = 0;                                                                                 \
-    for (int64_t i = 0; i < r.count && v->centred; i++) sum += name##_total(x + i * r.pitch, r.length);          \
-    double mean = sum / (double)n;                                                                               \
-    for (int64_t i = 0; i < r.count; i++) squares += name##_squares(x + i * r.pitch, r.length, mean);            \
-    return finish(v, mean, squares, n);                                                                          \
-  }                                                                                                              \
-  static void name##_channel(const task *t, int64_t group, const T *x, T *y, runs r) {                           \
-    moments m = name##_channel_moments(t->v, x, r);                                                              \
-    if (t->mean) t->mean[group] = m.mean;                                                                        \
-    if (t->variance) t->variance[group] = m.variance;                                                            \
-    double w = parameter(t->v, t->w, group, 1), b = parameter(t->v, t->b, group, 0);                             \
-    for (int64_t i = 0; i < r.count; i++)                                                                        \
-      name##_standardize(x + i * r.pitch, y + i * r.pitch, r.length, m.mean, m.scale, NULL, NULL, w, b);         \
-  }                                                                                                              \
-  static void name##_channel_adjoint(const task *t, int64_t group, const T *x, const T *c, T *dx, runs r) {      \
-    moments m = name##_channel_moments(t->v, x, r);                                                              \
-    double n = (double)(r.count * r.length), plain = 0, product = 0, w = parameter(t->v, t->w, group, 1);        \
-    for (int64_t i = 0; i < r.count; i++)                                                                        \
-      name##_products(x + i * r.pitch, c + i * r.pitch, NULL, r.length, m.mean, m.scale, &plain, &product);      \
-    store(t->v, t->dw, group, product);                                                                          \
-    store(t->v, t->db, group, plain);                                                                            \
-    double a = t->v->centred ? plain * w / n : 0, b = product * w / n;                                           \
-    for (int64_t i = 0; i < r.count; i++)                                                                        \
-      name##_back(x + i * r.pitch, c + i * r.pitch, NULL, dx + i * r.pitch, r.length, m.mean, m.scale, w, a, b); \
-  }                                                                                                              \
-  static void name##_gather(const td_norm *v, const T *x, int64_t first, int64_t count, T *out) {                \
-    int64_t length = v->batch * v->places;                                                                       \
-    for (int64_t i = 0; i < v->batch; i++)                                                                       \
-      for (int64_t g = 0; g < count; g++)                                                                        \
-        for (int64_t p = 0; p < v->places; p++)                                                                  \
-          out[g * length + i * v->places + p] = x[(i * v->groups + first + g) * v->places + p];                  \
-  }                                                                                                              \
-  static void name##_scatter(const td_norm *v, const T *from, int64_t first, int64_t count, T *y) {              \
-    int64_t length = v->batch * v->places;                                                                       \
-    for (int64_t i = 0; i < v->batch; i++)                                                                       \
-      for (int64_t g = 0; g < count; g++)                                                                        \
-        for (int64_t p = 0; p < v->places; p++)                                                                  \
-          y[(i * v->groups + first + g) * v->places + p] = from[g * length + i * v->places + p];                 \
-  }                                                                                                              \
-  static void name##_block(const task *t, int64_t first, int64_t count, T *scratch) {                            \
-    const td_norm *v = t->v;                                                                                     \
-    int64_t length = v->batch * v->places, whole = count * length;                                               \
-    T *x = scratch, *y = scratch + whole, *c = scratch + 2 * whole;                                              \
-    runs r = {1, length, 0};                                                                                     \
-    name##_gather(v, (const T *)t->x, first, count, x);                                                          \
-    if (t->c) name##_gather(v, (const T *)t->c, first, count, c);                                                \
-    for (int64_t g = 0; g < count; g++) {                                                                        \
-      if (t->c) name##_channel_adjoint(t, first + g, x + g * length, c + g * length, y + g * length, r);         \
-      else name##_channel(t, first + g, x + g * length, y + g * length, r);                                      \
-    }                                                                                                            \
-    name##_scatter(v, y, first, count, (T *)t->y);                                                               \
-  }                                                                                                              \
-  static void name##_group(const task *t, int64_t group) {                                                       \
-    const td_norm *v = t->v;                                                                                     \
-    int64_t at = group * v->places;                                                                              \
-    runs r = {v->batch, v->places, v->groups * v->places};                                                       \
-    if (t->c) name##_channel_adjoint(t, group, (const T *)t->x + at, (const T *)t->c + at, (T *)t->y + at, r);   \
-    else name##_channel(t, group, (const T *)t->x + at, (T *)t->y + at, r);                                      \
+// The numbers of a channel lie in a run for each example.
+#define BATCHES(T, name, FIT)                                                                                         \
+  TD_CLONES static bool name##_channel(const task *t, int64_t group) {                                                \
+    const td_norm *v = t->v;                                                                                          \
+    const runs r = {v->batch, v->places, v->groups * v->places, 0};                                                   \
+    int64_t first = group * v->places;                                                                                \
+    const T *x = (const T *)t->x + first, *w = t->w ? (const T *)t->w + group : NULL;                                 \
+    moments m = name##_moments(v, r, x);                                                                              \
+    if (!FIT(m)) return false;                                                                                        \
+    if (t->mean) t->mean[group] = m.near + m.off;                                                                     \
+    if (t->variance) t->variance[group] = m.variance;                                                                 \
+    if (!t->c) {                                                                                                      \
+      name##_standardize_runs(r, x, (T *)t->y + first, m, w, t->b ? (const T *)t->b + group : NULL);                  \
+      return true;                                                                                                    \
+    }                                                                                                                 \
+    double plain, product, each = (w ? (double)*w : 1) / (double)(v->batch * v->places);                              \
+    name##_products(r, x, (const T *)t->c + first, m, &plain, &product);                                              \
+    store(v, t->dw, group, product);                                                                                  \
+    store(v, t->db, group, plain);                                                                                    \
+    name##_back_runs(r, x, (const T *)t->c + first, w, (T *)t->y + first, m, v->centred ? plain * each : 0,           \
+                     product * each);                                                                                 \
+    return true;                                                                                                      \
   }
-BATCHES(float, single)
-BATCHES(double, twofold)
+BATCHES(float, quick, is_ordinary)
+BATCHES(float, single, is_any)
+BATCHES(double, twofold, is_any)
 
-static bool gathered(const td_norm *v) { return v->places < SHORT; }
-static int64_t block_bytes(const td_norm *v, bool adjoint) {
-  int64_t block = least(BLOCK, v->groups) * v->batch * v->places * td_dtype_bytes(v->dtype);
-  return gathered(v) ? block * (adjoint ? 3 : 2) : 0;
+static void channel_item(const task *t, int64_t group) {
+  if (may_be_quick(t->v, t->v->batch * t->v->places) && quick_channel(t, group)) return;
+  (t->v->dtype == TD_FLOAT32 ? single_channel : twofold_channel)(t, group);
 }
-static int64_t block_count(const td_norm *v) { return gathered(v) ? quotient(v->groups, BLOCK) : v->groups; }
 
-static void batch_item(void *argument, int64_t item, void *scratch) {
+// ---- over the batch: channels side by side ----
+
+// Where a channel has few places its numbers are columns of a matrix; several of its rows are one where they are short.
+typedef struct strip {
+  int64_t first, channels; // of x
+  int64_t rows, columns, pitch; // columns: places of the channels, once for each row that is part of one
+  int64_t rest; // rows that are left
+} strip;
+
+static int64_t strip_channels(const td_norm *v) { return v->places ? WIDTH / v->places : WIDTH; }
+
+static strip strip_of(const td_norm *v, int64_t first) {
+  strip s = {.first = first, .pitch = v->groups * v->places};
+  s.channels = least(strip_channels(v), v->groups - first);
+  s.columns = s.channels * v->places;
+  int64_t together = s.columns && s.columns == s.pitch ? WIDTH / s.columns : 1;
+  s.rows = v->batch / together;
+  s.rest = v->batch % together;
+  s.columns *= together;
+  s.pitch *= together;
+  return s;
+}
+
+// Calls work(x + OFFSET, rows, columns, pitch, ...) for the rows and for those that are left, whose columns are fewer.
+#define EACH_PART(s, v, work)                                                                                         \
+  do {                                                                                                                \
+    int64_t at = 0, rows = (s)->rows, columns = (s)->columns;                                                         \
+    work;                                                                                                             \
+    at = rows * (s)->pitch;                                                                                           \
+    rows = 1;                                                                                                         \
+    columns = (s)->rest * (v)->groups * (v)->places;                                                                  \
+    if (columns) work;                                                                                                \
+  } while (0)
+
+static int64_t channel_of(const strip *s, const td_norm *v, int64_t column) { return column / v->places % s->channels; }
+
+static void fold_columns(const strip *s, const td_norm *v, const double *columns, double *channels) {
+  for (int64_t k = 0; k < s->channels; k++) channels[k] = 0;
+  for (int64_t i = 0; i < s->columns; i++) channels[channel_of(s, v, i)] += columns[i];
+}
+
+#define COLUMNS(T, A, name, FIT)                                                                                      \
+  /* what columns need to know; h as above, y = h w + b, dx = scale (c w - less - h product) */                       \
+  typedef struct name##_columns {                                                                                     \
+    A near[WIDTH], off[WIDTH], scale[WIDTH], w[WIDTH], b[WIDTH], less[WIDTH], product[WIDTH];                         \
+    double sums[WIDTH], products[WIDTH];                                                                              \
+  } name##_columns;                                                                                                   \
+  TD_CLONES static void name##_column_totals(name##_columns *k, const T *x, int64_t rows, int64_t columns,            \
+                                             int64_t pitch) {                                                         \
+    int64_t row = 0;                                                                                                  \
+    for (; row + 4 <= rows; row += 4, x += 4 * pitch)                                                                 \
+      for (int64_t i = 0; i < columns; i++)                                                                           \
+        k->sums[i] += (double)(((A)x[i] + (A)x[i + pitch]) + ((A)x[i + 2 * pitch] + (A)x[i + 3 * pitch]));            \
+    for (; row < rows; row++, x += pitch)                                                                             \
+      for (int64_t i = 0; i < columns; i++) k->sums[i] += (double)x[i];                                               \
+  }                                                                                                                   \
+  TD_CLONES static void name##_column_spread(name##_columns *k, const T *x, int64_t rows, int64_t columns,            \
+                                             int64_t pitch) {                                                         \
+    int64_t row = 0;                                                                                                  \
+    for (; row + 4 <= rows; row += 4, x += 4 * pitch)                                                                 \
+      for (int64_t i = 0; i < columns; i++) {                                                                         \
+        A near = k->near[i], p = (A)x[i] - near, q = (A)x[i + pitch] - near, r = (A)x[i + 2 * pitch] - near;          \
+        A s = (A)x[i + 3 * pitch] - near;                                                                             \
+        k->sums[i] += (double)((p + q) + (r + s));                                                                    \
+        k->products[i] += (double)((p * p + q * q) + (r * r + s * s));                                                \
+      }                                                                                                               \
+    for (; row < rows; row++, x += pitch)                                                                             \
+      for (int64_t i = 0; i < columns; i++) {                                                                         \
+        A d = (A)x[i] - k->near[i];                                                                                   \
+        k->sums[i] += (double)d;                                                                                      \
+        k->products[i] += (double)(d * d);                                                                            \
+      }                                                                                                               \
+  }                                                                                                                   \
+  TD_CLONES static void name##_column_standardize(const name##_columns *k, const T *restrict x, T *restrict y,        \
+                                                  int64_t rows, int64_t columns, int64_t pitch) {                     \
+    for (int64_t row = 0; row < rows; row++, x += pitch, y += pitch)                                                  \
+      for (int64_t i = 0; i < columns; i++)                                                                           \
+        y[i] = (T)(((A)x[i] - k->near[i] - k->off[i]) * k->scale[i] * k->w[i] + k->b[i]);                             \
+  }                                                                                                                   \
+  TD_CLONES static void name##_column_products(name##_columns *restrict k, const T *restrict x, const T *restrict c,  \
+                                               int64_t rows, int64_t columns, int64_t pitch) {                        \
+    int64_t row = 0;                                                                                                  \
+    for (; row + 4 <= rows; row += 4, x += 4 * pitch, c += 4 * pitch)                                                 \
+      for (int64_t i = 0; i < columns; i++) {                                                                         \
+        A near = k->near[i], off = k->off[i], p = DISTANCE(A, x[i]), q = DISTANCE(A, x[i + pitch]);                   \
+        A r = DISTANCE(A, x[i + 2 * pitch]), s = DISTANCE(A, x[i + 3 * pitch]);                                       \
+        A cp = (A)c[i], cq = (A)c[i + pitch], cr = (A)c[i + 2 * pitch], cs = (A)c[i + 3 * pitch];                     \
+        k->sums[i] += (double)((cp + cq) + (cr + cs));                                                                \
+        k->products[i] += (double)((p * cp + q * cq) + (r * cr + s * cs));                                            \
+      }                                                                                                               \
+    for (; row < rows; row++, x += pitch, c += pitch)                                                                 \
+      for (int64_t i = 0; i < columns; i++) {                                                                         \
+        k->sums[i] += (double)c[i];                                                                                   \
+        k->products[i] += (double)((((A)x[i] - k->near[i]) - k->off[i]) * (A)c[i]);                                   \
+      }                                                                                                               \
+  }                                                                                                                   \
+  TD_CLONES static void name##_column_back(const name##_columns *restrict k, const T *restrict x,                     \
+                                           const T *restrict c, T *restrict dx, int64_t rows, int64_t columns,        \
+                                           int64_t pitch) {                                                           \
+    for (int64_t row = 0; row < rows; row++, x += pitch, c += pitch, dx += pitch)                                     \
+      for (int64_t i = 0; i < columns; i++)                                                                           \
+        dx[i] = (T)(k->scale[i] *                                                                                     \
+                    (((A)c[i] * k->w[i] - k->less[i]) - ((A)x[i] - k->near[i] - k->off[i]) * k->product[i]));         \
+  }                                                                                                                   \
+  static void name##_clear_sums(name##_columns *k, const strip *s) {                                                  \
+    memset(k->sums, 0, (size_t)s->columns * sizeof *k->sums);                                                         \
+    memset(k->products, 0, (size_t)s->columns * sizeof *k->products);                                                 \
+  }                                                                                                                   \
+  static bool name##_strip_moments(const td_norm *v, const strip *s, name##_columns *k, const T *x, moments *m) {     \
+    double sums[WIDTH], squares[WIDTH], n = (double)(v->batch * v->places);                                           \
+    bool fit = true;                                                                                                  \
+    name##_clear_sums(k, s);                                                                                          \
+    if (v->centred) EACH_PART(s, v, name##_column_totals(k, x + at, rows, columns, s->pitch));                        \
+    fold_columns(s, v, k->sums, sums);                                                                                \
+    for (int64_t i = 0; i < s->columns; i++) k->near[i] = (A)(sums[channel_of(s, v, i)] / n);                         \
+    name##_clear_sums(k, s);                                                                                          \
+    EACH_PART(s, v, name##_column_spread(k, x + at, rows, columns, s->pitch));                                        \
+    fold_columns(s, v, k->sums, sums);                                                                                \
+    fold_columns(s, v, k->products, squares);                                                                         \
+    for (int64_t i = 0; i < s->channels; i++) {                                                                       \
+      m[i] = finish(v, (double)k->near[i * v->places], sums[i], squares[i], v->batch * v->places);                    \
+      fit = fit && FIT(m[i]);                                                                                         \
+    }                                                                                                                 \
+    return fit;                                                                                                       \
+  }                                                                                                                   \
+  static void name##_spread_moments(const task *t, const strip *s, name##_columns *k, const moments *m) {             \
+    for (int64_t i = 0; i < s->columns; i++) {                                                                        \
+      int64_t channel = channel_of(s, t->v, i);                                                                       \
+      k->off[i] = (A)m[channel].off;                                                                                  \
+      k->scale[i] = (A)m[channel].scale;                                                                              \
+      k->w[i] = (A)parameter(t->v, t->w, s->first + channel, 1);                                                      \
+      k->b[i] = (A)parameter(t->v, t->b, s->first + channel, 0);                                                      \
+    }                                                                                                                 \
+  }                                                                                                                   \
+  static void name##_strip_adjoint(const task *t, const strip *s, name##_columns *k, const T *x, const moments *m) {  \
+    const td_norm *v = t->v;                                                                                          \
+    const T *c = (const T *)t->c + s->first * v->places;                                                              \
+    T *dx = (T *)t->y + s->first * v->places;                                                                         \
+    double plain[WIDTH], product[WIDTH], n = (double)(v->batch * v->places);                                          \
+    name##_clear_sums(k, s);                                                                                          \
+    EACH_PART(s, v, name##_column_products(k, x + at, c + at, rows, columns, s->pitch));                              \
+    fold_columns(s, v, k->sums, plain);                                                                               \
+    fold_columns(s, v, k->products, product);                                                                         \
+    for (int64_t i = 0; i < s->channels; i++) {                                                                       \
+      product[i] *= m[i].scale;                                                                                       \
+      store(v, t->dw, s->first + i, product[i]);                                                                      \
+      store(v, t->db, s->first + i, plain[i]);                                                                        \
+    }                                                                                                                 \
+    for (int64_t i = 0; i < s->columns; i++) {                                                                        \
+      int64_t channel = channel_of(s, v, i);                                                                          \
+      double w = parameter(v, t->w, s->first + channel, 1);                                                           \
+      k->less[i] = v->centred ? (A)(plain[channel] * w / n) : 0;                                                      \
+      k->product[i] = (A)(product[channel] * w / n * m[channel].scale);                                               \
+    }                                                                                                                 \
+    EACH_PART(s, v, name##_column_back(k, x + at, c + at, dx + at, rows, columns, s->pitch));                         \
+  }                                                                                                                   \
+  static bool name##_strip(const task *t, const strip *s) {                                                           \
+    const td_norm *v = t->v;                                                                                          \
+    const T *x = (const T *)t->x + s->first * v->places;                                                              \
+    T *y = (T *)t->y + s->first * v->places;                                                                          \
+    name##_columns k;                                                                                                 \
+    moments m[WIDTH];                                                                                                 \
+    if (!name##_strip_moments(v, s, &k, x, m)) return false;                                                          \
+    for (int64_t i = 0; i < s->channels && t->mean; i++) t->mean[s->first + i] = m[i].near + m[i].off;                \
+    for (int64_t i = 0; i < s->channels && t->variance; i++) t->variance[s->first + i] = m[i].variance;               \
+    name##_spread_moments(t, s, &k, m);                                                                               \
+    if (t->c) name##_strip_adjoint(t, s, &k, x, m);                                                                   \
+    else EACH_PART(s, v, name##_column_standardize(&k, x + at, y + at, rows, columns, s->pitch));                     \
+    return true;                                                                                                      \
+  }
+COLUMNS(float, float, quick, is_ordinary)
+COLUMNS(float, double, single, is_any)
+COLUMNS(double, double, twofold, is_any)
+
+static void strip_item(const task *t, int64_t item) {
+  strip s = strip_of(t->v, item * strip_channels(t->v));
+  if (may_be_quick(t->v, t->v->batch * t->v->places) && quick_strip(t, &s)) return;
+  (t->v->dtype == TD_FLOAT32 ? single_strip : twofold_strip)(t, &s);
+}
+
+static void batch_items(void *argument, int64_t first, int64_t last) {
   const task *t = argument;
-  bool single = t->v->dtype == TD_FLOAT32;
-  if (!gathered(t->v)) {
-    (single ? single_group : twofold_group)(t, item);
-    return;
-  }
-  int64_t first = item * BLOCK, count = least(BLOCK, t->v->groups - first);
-  if (single) single_block(t, first, count, scratch);
-  else twofold_block(t, first, count, scratch);
+  for (int64_t item = first; item < last; item++) (t->v->places < SHORT ? strip_item : channel_item)(t, item);
+}
+
+static void run_batch(td_pool *pool, task *t) {
+  const td_norm *v = t->v;
+  int64_t together = v->places < SHORT ? strip_channels(v) : 1;
+  td_ranges_run(pool, quotient(v->groups, together), v->batch * v->places * together, batch_items, t);
 }
 
 // ---- entries ----
@@ -322,17 +575,16 @@ static void cut_batch(task *t) {
   t->pieces = t->piece ? quotient(t->v->batch, t->piece) : 0;
 }
 
-int64_t td_norm_workspace(const td_pool *pool, const td_norm *v, bool adjoint) {
+int64_t td_norm_workspace(const td_norm *v) {
   task t = {.v = v};
-  if (v->over_batch) return td_items_scratch(pool, block_count(v), block_bytes(v, adjoint));
   cut_batch(&t);
-  return adjoint ? t.pieces * 2 * weights(v) * (int64_t)sizeof *t.sums : 0;
+  return !v->over_batch ? t.pieces * 2 * weights(v) * (int64_t)(sizeof *t.sums + sizeof *t.few) : 0;
 }
 
 void td_norm_run(td_pool *pool, const td_norm *v, const char *x, const char *w, const char *b, char *y, double *mean,
-                 double *variance, void *workspace) {
+                 double *variance) {
   task t = {.v = v, .x = x, .w = w, .b = b, .y = y, .mean = mean, .variance = variance};
-  if (v->over_batch) td_items_run(pool, block_count(v), block_bytes(v, false), batch_item, &t, workspace);
+  if (v->over_batch) run_batch(pool, &t);
   else td_ranges_run(pool, v->batch * v->groups, v->channels * v->places * 2, forward_rows, &t);
 }
 
@@ -341,10 +593,11 @@ void td_norm_adjoint_run(td_pool *pool, const td_norm *v, const char *x, const c
   task t = {.v = v, .x = x, .w = w, .c = c, .y = dx, .dw = dw, .db = db, .sums = workspace};
   if (!weights(v)) return;
   if (v->over_batch) {
-    td_items_run(pool, block_count(v), block_bytes(v, true), batch_item, &t, workspace);
+    run_batch(pool, &t);
     return;
   }
   cut_batch(&t);
+  t.few = (float *)(t.sums + t.pieces * 2 * weights(v));
   td_ranges_run(pool, t.pieces * v->groups, t.piece * v->channels * v->places * 4, adjoint_rows, &t);
   td_ranges_run(pool, weights(v), t.pieces, add_pieces, &t);
 }
