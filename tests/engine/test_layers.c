@@ -1,5 +1,6 @@
 // Convolutions, pooling, resizing, normalization and attention: edges, errors and remedies, and results that are large
 // enough to be computed in several blocks and pieces.
+#include <float.h>
 #include <math.h>
 #include <string.h>
 #include "engine/ops/families.h"
@@ -161,6 +162,10 @@ static const large larges[] = {
     {"adaptive_avg_pool2d", "output_size=7", 1, {{4, {3, 5, 61, 67}}}},
     {"interpolate", "size=(40, 90), mode=\"bicubic\"", 1, {{4, {3, 5, 61, 67}}}},
     {"layer_norm", NULL, 3, {{3, {50, 3, 70}}, {2, {3, 70}}, {2, {3, 70}}}},
+    {"layer_norm", NULL, 3, {{2, {40, 300}}, {1, {300}}, {1, {300}}}},
+    {"standardize", "over_batch=True", 3, {{4, {9, 12, 1, 110}}, {1, {12}}, {1, {12}}}},
+    {"standardize", "over_batch=True", 3, {{4, {130, 70, 1, 3}}, {1, {70}}, {1, {70}}}}, // columns
+    {"standardize", "over_batch=True", 3, {{4, {131, 5, 1, 2}}, {1, {5}}, {1, {5}}}}, // several rows as one
     {"group_norm", "num_groups=3", 3, {{4, {9, 12, 11, 10}}, {1, {12}}, {1, {12}}}},
     {"instance_norm", NULL, 3, {{4, {9, 12, 11, 10}}, {1, {12}}, {1, {12}}}},
     {"scaled_dot_product_attention", NULL, 3, {{4, {2, 3, 300, 9}}, {4, {2, 3, 700, 9}}, {4, {2, 3, 700, 11}}}},
@@ -248,6 +253,43 @@ START_TEST(large_results_in_float32_are_near_those_in_float64) {
       td_tensor_unref(exact[k]);
     }
   }
+}
+END_TEST
+
+// Numbers that lie on both sides of one far from 0, or whose squares no float holds.
+START_TEST(normalization_keeps_its_digits) {
+  static const struct {
+    float middle, apart;
+  } rows[] = {{1e4F, 1}, {-3e4F, .125F}, {0, 1e25F}, {0, 3e38F}, {5, 0}, {0, 1e-20F}};
+  static const struct {
+    const char *op, *args;
+    int rank;
+    int64_t shape[4];
+  } forms[] = {{"layer_norm", NULL, 2, {3, 260}},
+               {"layer_norm", NULL, 2, {40, 6}},
+               {"group_norm", "num_groups=2", 4, {2, 6, 8, 9}},
+               {"instance_norm", NULL, 4, {2, 6, 8, 9}},
+               {"batch_norm", "training=True", 4, {2, 6, 8, 9}},
+               {"batch_norm", "training=True", 3, {90, 6, 2}}};
+  for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+      const td_op *op = td_op_find(forms[f].op);
+      td_arg args[TD_PARAM_MAX];
+      char problem[200];
+      td_tensor *in[TD_INPUT_MAX] = {td_tensor_new(context, TD_FLOAT32, forms[f].rank, forms[f].shape)};
+      td_tensor *out[TD_OUTPUT_MAX];
+      for (int64_t i = 0; i < in[0]->size; i++)
+        ((float *)in[0]->data)[i] = rows[r].middle + (i % 2 ? rows[r].apart : -rows[r].apart);
+      ck_assert(sample_arguments(op, forms[f].args, args, problem));
+      if (td_op_apply(context, op, in, td_op_tensor_params(op), args, out)) ck_abort_msg("%s", context->error.message);
+      double apart = (double)rows[r].apart, wanted = apart / sqrt(apart * apart + 1e-5);
+      for (int64_t i = 0; i < out[0]->size; i++) {
+        double off = td_tensor_get_float(out[0], i) - (i % 2 ? wanted : -wanted);
+        ck_assert_msg(fabs(off) <= 4 * FLT_EPSILON * wanted, "%s, %g apart: %g off of %g", op->name, apart, off, wanted);
+      }
+      for (int i = 0; i < td_op_outputs(op, out); i++) td_tensor_unref(out[i]);
+      td_tensor_unref(in[0]);
+    }
 }
 END_TEST
 
@@ -361,6 +403,7 @@ END_TEST
 int main(void) {
   const TTest *tests[] = {large_results_have_the_same_bits_on_any_number_of_threads,
                           large_results_in_float32_are_near_those_in_float64,
+                          normalization_keeps_its_digits,
                           large_convolutions_are_right,
                           long_attention_is_that_of_the_whole_matrix,
                           hints_tell_the_remedy};
