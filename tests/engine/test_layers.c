@@ -285,7 +285,8 @@ START_TEST(normalization_keeps_its_digits) {
       double apart = (double)rows[r].apart, wanted = apart / sqrt(apart * apart + 1e-5);
       for (int64_t i = 0; i < out[0]->size; i++) {
         double off = td_tensor_get_float(out[0], i) - (i % 2 ? wanted : -wanted);
-        ck_assert_msg(fabs(off) <= 4 * FLT_EPSILON * wanted, "%s, %g apart: %g off of %g", op->name, apart, off, wanted);
+        ck_assert_msg(fabs(off) <= 4 * FLT_EPSILON * wanted, "%s, %g apart: %g off of %g", op->name, apart, off,
+                      wanted);
       }
       for (int i = 0; i < td_op_outputs(op, out); i++) td_tensor_unref(out[i]);
       td_tensor_unref(in[0]);
