@@ -58,7 +58,8 @@ static int transpose_infer(td_infer *infer) {
   const td_arg *given = &infer->args[0];
   int rank = infer->in[0].rank, code;
   if (given->given && given->count != rank) {
-    code = td_infer_fail(infer, TD_ERROR_SHAPE, "%d axes are named, the tensor has rank %d", given->count, rank);
+    code = td_infer_fail(infer, TD_ERROR_SHAPE, "%d ax%s named, the tensor has rank %d", given->count,
+                         given->count == 1 ? "is is" : "es are", rank);
     if (given->count == 2)
       td_error_hint(infer->context, "swapaxes(%lld, %lld) swaps two axes", (long long)given->ints[0],
                     (long long)given->ints[1]);

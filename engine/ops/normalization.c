@@ -319,8 +319,8 @@ static int layer_infer(td_infer *infer) {
     if (!given(w) || td_shape_equal(axes, sizes, w->rank, w->shape)) continue;
     td_text text = {0};
     td_shape_print(&text, axes, sizes);
-    code = td_infer_fail(infer, TD_ERROR_SHAPE, "%s must have the shape of x's last %d axes, %s",
-                         infer->op->params[i].name, axes, text.data ? text.data : "");
+    code = td_infer_fail(infer, TD_ERROR_SHAPE, "%s must have the shape of x's last ax%s, %s",
+                         infer->op->params[i].name, axes == 1 ? "is" : "es", text.data ? text.data : "");
     td_text_clear(&text);
     return code;
   }

@@ -245,7 +245,9 @@ static bool place_arguments(td_interpreter *I, binding *b, td_value self, const 
     while (row < row_count(b) && (b->op->params[row].keyword || !td_is_nil(b->given[row]))) row++;
     if (row == row_count(b)) {
       char problem[160];
-      snprintf(problem, sizeof problem, "takes at most %d arguments, %d were given", position_count(b), total);
+      int most = position_count(b);
+      snprintf(problem, sizeof problem, "takes at most %d argument%s, %d were given", most, most == 1 ? "" : "s",
+               total);
       return fail_signature(I, b->op, problem);
     }
     b->given[row] = arguments->values[first];
@@ -281,7 +283,9 @@ static bool fail_argument(td_interpreter *I, const td_op *op, int row, const cha
   snprintf(problem, sizeof problem, "'%s' must be %s, not %.60s%s%.100s", op->params[row].name, expected,
            td_type_name(I, given), t ? " of shape " : "", shape.data ? shape.data : "");
   td_text_clear(&shape);
-  return fail_signature(I, op, problem);
+  fail_signature(I, op, problem);
+  if (t && row && td_op_takes_list(op)) td_raise_hint(I, "the tensors are one argument: %s([a, b])", op->name);
+  return false;
 }
 
 static bool is_sequence(td_value v) { return td_is(v, &td_list_type) || td_is(v, &td_tuple_type); }
@@ -687,9 +691,20 @@ td_value td_op_call(td_interpreter *I, const td_op *op, td_value self, const td_
 
 // ---- the callable ----
 
+// An error of cat(...) begins with "cat", not with "concat".
+static void name_as_written(td_interpreter *I, const td_op *op, const td_node *call) {
+  const td_node *called = call && call->kind == TD_NODE_CALL ? call->a : NULL;
+  if (!called || (called->kind != TD_NODE_NAME && called->kind != TD_NODE_ATTRIBUTE)) return;
+  char name[64];
+  if (td_op_alias(op->alias, called->name->data))
+    td_raise_renamed(I, td_op_spelled(op, name, sizeof name), called->name->data);
+}
+
 static td_value op_call(td_interpreter *I, td_value callee, const td_arguments *arguments) {
   td_op_value *bound = (td_op_value *)callee.o;
-  return td_op_call(I, bound->op, bound->self, arguments);
+  td_value result = td_op_call(I, bound->op, bound->self, arguments);
+  if (td_is_nil(result)) name_as_written(I, bound->op, arguments->node);
+  return result;
 }
 
 static bool op_repr(td_interpreter *I, td_value v, td_text *text) {

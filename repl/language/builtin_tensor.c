@@ -66,22 +66,25 @@ static td_value builtin_variable(td_interpreter *I, td_value self, td_value *arg
 }
 
 // randn(2, 3) and rand(2, 3): *shape is one tuple of ints, or the ints themselves.
-static td_value random_of(td_interpreter *I, td_value *arguments, const char *op) {
+static td_value random_of(td_interpreter *I, td_value *arguments, const char *op, const char *name) {
   td_value shape = arguments[0];
   if (td_as_tuple(shape)->count == 1 && td_as_tuple(shape)->items[0].tag == TD_TAG_OBJECT)
     shape = td_as_tuple(shape)->items[0];
   td_arguments call = {.count = 1, .values = &shape};
-  return td_op_call(I, td_op_find(op), TD_NIL, &call);
+  td_value result = td_op_call(I, td_op_find(op), TD_NIL, &call);
+  char spelled[64];
+  if (td_is_nil(result)) td_raise_renamed(I, td_op_spelled(td_op_find(op), spelled, sizeof spelled), name);
+  return result;
 }
 
 static td_value builtin_randn(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  return random_of(I, arguments, "random_normal");
+  return random_of(I, arguments, "random_normal", "randn");
 }
 
 static td_value builtin_rand(td_interpreter *I, td_value self, td_value *arguments) {
   (void)self;
-  return random_of(I, arguments, "random_uniform");
+  return random_of(I, arguments, "random_uniform", "rand");
 }
 
 static td_value builtin_seed(td_interpreter *I, td_value self, td_value *arguments) {

@@ -119,26 +119,45 @@ void td_raise_hint(td_interpreter *I, const char *format, ...) {
 }
 
 // The exception made in advance keeps its text.
-void td_raise_within(td_interpreter *I, const char *format, ...) {
-  if (td_raised_is(I, TD_CLASS_MEMORY_ERROR)) return;
+static const char *message_in_flight(const td_interpreter *I) { // "": none
+  const td_tuple *arguments = td_as_tuple(((td_exception *)I->raised.o)->arguments);
+  return arguments->count && td_is(arguments->items[0], &td_str_type) ? td_as_str(arguments->items[0])->data : "";
+}
+
+static void put_message(td_interpreter *I, td_text *text) { // takes over text
   td_value raised = td_take_raised(I);
   td_exception *exception = (td_exception *)raised.o;
-  const td_tuple *old = td_as_tuple(exception->arguments);
-  td_text text = {0};
-  va_list list;
-  va_start(list, format);
-  td_text_print_list(&text, format, list);
-  va_end(list);
-  if (old->count && td_is(old->items[0], &td_str_type)) td_text_add(&text, td_as_str(old->items[0])->data);
-  td_tuple *arguments = text.failed ? NULL : td_tuple_new(I, 1);
-  td_str *message = arguments ? td_str_from(I, text.data) : NULL;
+  td_tuple *arguments = text->failed ? NULL : td_tuple_new(I, 1);
+  td_str *message = arguments ? td_str_from(I, text->data) : NULL;
   if (message) {
     arguments->items[0] = td_from(message);
     td_unref(exception->arguments);
     exception->arguments = td_from(arguments);
   } else td_unref(td_from(arguments));
-  td_text_clear(&text);
+  td_text_clear(text);
   td_put_raised(I, raised);
+}
+
+void td_raise_within(td_interpreter *I, const char *format, ...) {
+  if (td_raised_is(I, TD_CLASS_MEMORY_ERROR)) return;
+  td_text text = {0};
+  va_list list;
+  va_start(list, format);
+  td_text_print_list(&text, format, list);
+  va_end(list);
+  td_text_add(&text, message_in_flight(I));
+  put_message(I, &text);
+}
+
+void td_raise_renamed(td_interpreter *I, const char *old, const char *new) {
+  if (td_is_nil(I->raised) || td_raised_is(I, TD_CLASS_MEMORY_ERROR)) return;
+  const char *message = message_in_flight(I);
+  size_t length = strlen(old);
+  if (strncmp(message, old, length) != 0 || strncmp(message + length, ": ", 2) != 0) return;
+  td_text text = {0};
+  td_text_add(&text, new);
+  td_text_add(&text, message + length);
+  put_message(I, &text);
 }
 
 void td_raise_evidence(td_interpreter *I, td_value evidence) {

@@ -119,6 +119,8 @@ td_value td_raise_at(td_interpreter *, const td_node *node, enum td_builtin_clas
 void td_raise_hint(td_interpreter *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Puts words in front of the message in flight.
 void td_raise_within(td_interpreter *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// A message in flight that begins "OLD: " begins "NEW: " then.
+void td_raise_renamed(td_interpreter *, const char *old, const char *new);
 // what the diagnosis of the exception in flight will look at; borrows
 void td_raise_evidence(td_interpreter *, td_value evidence);
 td_value td_raise_value(td_interpreter *, td_value exception);    // an instance or a class; borrows

@@ -430,7 +430,10 @@ static void name_bad_value(const selection *s, const td_meta *value) {
   char text[sizeof s->I->context->error.message];
   td_meta x = td_tensor_meta(s->x);
   snprintf(text, sizeof text, "%s", s->I->context->error.message);
-  td_error_set(s->I->context, TD_ERROR_SHAPE, "assignment: %s", text);
+  static const char stretched[] = "broadcast_to: ";
+  bool outer = strncmp(text, stretched, sizeof stretched - 1) == 0;
+  td_error_set(s->I->context, TD_ERROR_SHAPE, "assignment: %s%s", outer ? "value of " : "",
+               outer ? text + sizeof stretched - 1 : text);
   td_error_operand(s->I->context, "x", 0, &x);
   td_error_operand(s->I->context, "value", 1, value);
 }
@@ -474,6 +477,7 @@ td_value td_tensor_with_item(td_interpreter *I, td_value container, td_value key
   td_tensor *x = td_unbox_tensor(container), *t = td_to_tensor(I, value, x->dtype), *updated = NULL;
   bool done = false;
   s.count = s.advanced = 0;
+  if (!t) td_raise_within(I, "assignment: ");
   if (t && td_dtype_category(x->dtype) == 1 && td_dtype_is_float(t->dtype)) t = td_cast_to(I, t, x->dtype);
   if (t) updated = fill_mask(I, x, key, t);
   if (t && !updated && select_key(I, &s, x, key)) {

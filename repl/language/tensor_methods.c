@@ -14,7 +14,7 @@ static td_value tensor_item(td_interpreter *I, td_value self, td_value *argument
   if (t->size != 1) {
     td_text shape = {0};
     td_shape_print(&shape, t->rank, t->shape);
-    td_raise(I, TD_CLASS_VALUE_ERROR, "item(): needs one element, the tensor has shape %s",
+    td_raise(I, TD_CLASS_VALUE_ERROR, "one number is needed, the tensor has shape %s",
              shape.data ? shape.data : "");
     td_raise_hint(I, "use .tolist(), or reduce it first: .sum(), .mean(), x[0]");
     td_text_clear(&shape);
@@ -170,7 +170,10 @@ static td_value assign(td_interpreter *I, td_value self, td_value value, enum as
   static const char *const ops[] = {NULL, "add", "subtract"};
   td_variable *variable = td_unbox_variable(self);
   td_tensor *t = td_to_tensor(I, value, variable->value->dtype);
-  if (!t) return TD_NIL;
+  if (!t) {
+    td_raise_within(I, "%s: ", mode == ASSIGN ? "assign" : mode == ASSIGN_ADD ? "assign_add" : "assign_sub");
+    return TD_NIL;
+  }
   td_tensor *next = mode == ASSIGN ? td_tensor_ref(t) : unrecorded(I->context, ops[mode], variable->value, t);
   bool done = next && td_variable_assign(I->context, variable, next) == TD_OK;
   if (done) td_tape_note_cut(I->context, TD_CUT_ASSIGN, t, variable);

@@ -91,8 +91,8 @@ static bool argnum_list(td_interpreter *I, const gradient_function *f, int count
   for (int i = 0; i < arg.count; i++) {
     int64_t n = arg.ints[i] < 0 ? arg.ints[i] + count : arg.ints[i];
     if (n < 0 || n >= count) {
-      td_raise(I, TD_CLASS_VALUE_ERROR, "%s: argnums %lld, but the call has %d positional arguments", name_of(f),
-               (long long)arg.ints[i], count);
+      td_raise(I, TD_CLASS_VALUE_ERROR, "%s: argnums %lld, but the call has %d positional argument%s", name_of(f),
+               (long long)arg.ints[i], count, count == 1 ? "" : "s");
       return false;
     }
     numbers[i] = (int)n;

@@ -88,7 +88,7 @@ static const op_case cases[] = {
     // normalization
     {"layer_norm", "f32 [[1000001, 1000003]]; none; none", "eps=0.0", "f32 [[-1, 1]]", NULL},
     {"layer_norm", "[[2, 2]]; [1, 1]; [5, 6]", NULL, "[[5, 6]]", "[[0, 0]]; [0, 0]; [1, 1]"},
-    {"layer_norm", "[[1, 2, 3]]; [1, 1]; none", NULL, "!SHAPE: w must have the shape of x's last 1 axes, [3]", NULL},
+    {"layer_norm", "[[1, 2, 3]]; [1, 1]; none", NULL, "!SHAPE: w must have the shape of x's last axis, [3]", NULL},
     {"layer_norm", "[1, 2]; none; none", "normalized_shape=(3,)", "!SHAPE: normalized_shape isn't the shape", NULL},
     {"layer_norm", "[1, 2]; none; none", "eps=-1.0", "!VALUE: eps must not be negative", NULL},
     {"layer_norm", "1; none; none", NULL, "!SHAPE: the last 1 axes are to be normalized, x has rank 0", NULL},
