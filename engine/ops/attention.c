@@ -114,6 +114,7 @@ static int64_t product_bytes(const task *t) {
 }
 
 static void multiply(const task *t, td_gemm_job job, void *blocks) {
+  if (!job.m || !job.n) return;
   if (job.k) td_gemm_single(t->dtype, &job, blocks);
   else
     for (int64_t i = 0; i < job.m; i++)
