@@ -10,11 +10,13 @@
 #include "repl/screen/surface.h"
 #include "repl/screen/theme.h"
 
+enum { TD_PANE_IDS = 64 }; // of the questions of a pane: the first pane's begin there, the others' follow
+
 // What a pane may ask of the screen. All of it works at once; answers come as events.
 typedef struct td_pane_host {
   void *owner;
   const td_theme *theme;
-  // td_session_inquire: ANSWER comes with that id. A pane's ids are 64 * its place among panes, and up to 63 more.
+  // td_session_inquire: ANSWER comes with that id, one of the TD_PANE_IDS from the pane's first_id on.
   bool (*inquire)(void *owner, td_inquiry *make, const char *argument, int32_t id);
   td_payload *(*take_payload)(void *owner); // of the event that is given out now; the pane's from then on
   void (*run)(void *owner, const char *line); // as if it were typed at the prompt

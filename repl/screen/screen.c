@@ -51,8 +51,15 @@ int td_screen_find_pane(const char *name) {
 
 const td_pane_type *td_screen_pane_type(int pane) { return pane_types[pane]; }
 
+int td_screen_pane_asking(uint64_t id) {
+  return id >= TD_PANE_IDS && id < TD_PANE_IDS * (TD_PANE_COUNT + 1) ? (int)(id / TD_PANE_IDS) - 1 : -1;
+}
+
 static bool host_inquire(void *owner, td_inquiry *make, const char *argument, int32_t id) {
-  return td_session_inquire(((td_screen *)owner)->session, make, argument, id);
+  td_screen *s = owner;
+  int pane = td_screen_pane_asking((uint64_t)id);
+  if (pane >= 0 && s->asked_at[pane] <= 0) s->asked_at[pane] = td_screen_now();
+  return td_session_inquire(s->session, make, argument, id);
 }
 static td_payload *host_take(void *owner) { return td_session_take_payload(((td_screen *)owner)->session); }
 static enum td_context_kind host_context(void *owner) { return td_screen_context(owner); }
@@ -87,7 +94,7 @@ static bool open_panes(td_screen *s) {
   for (int i = 0; i < TD_PANE_COUNT; i++) {
     s->states[i] = td_memory_new_zero(pane_types[i]->state_size);
     if (!s->states[i]) return false;
-    pane_types[i]->open(s->states[i], &s->host, 64 * (i + 1));
+    pane_types[i]->open(s->states[i], &s->host, TD_PANE_IDS * (i + 1));
   }
   return true;
 }

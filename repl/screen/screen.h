@@ -61,6 +61,7 @@ typedef struct td_screen {
   td_tip tip;
   td_pane_host host;
   void *states[TD_PANE_COUNT];
+  double asked_at[TD_PANE_COUNT]; // when a pane asked what was not answered yet (td_screen_now); 0: nothing
   int pane;                // index; -1: none is open
   bool zoomed;
   int share;               // of the columns for the pane, percent
@@ -108,6 +109,7 @@ void td_screen_edit_prompt(td_screen *screen);   // the prompt's draft comes int
 void td_screen_leave_edit(td_screen *screen);
 void td_screen_sync(td_screen *screen);          // the editor's text goes into what is edited
 void td_screen_show_pane(td_screen *screen, int pane, bool focus); // -1: closes it
+int td_screen_pane_asking(uint64_t id);          // the pane that asked, by the number of its question; -1: none
 int td_screen_find_pane(const char *name);       // -1: none
 const td_pane_type *td_screen_pane_type(int pane);
 

@@ -8,6 +8,8 @@
 #include "repl/screen/highlight.h"
 #include "repl/screen/screen.h"
 
+static const double WAITS_SECONDS = 1; // that a pane's question may take before it is told
+
 static td_style look(const td_screen *s, enum td_look which) { return td_theme_style(&s->theme, which); }
 
 // ---- the title ----
@@ -272,6 +274,8 @@ static void draw_pane(td_screen *s) {
     td_surface_fill(&s->surface, s->layout.divider, td_theme_glyph(&s->theme, TD_GLYPH_VERTICAL), frame);
   td_text title = {0};
   type->title(s->states[s->pane], &title);
+  double asked = s->asked_at[s->pane], waits = asked > 0 ? td_screen_now() - asked : 0;
+  if (waits >= WAITS_SECONDS) td_text_print(&title, "  waits %.0f s for what runs", waits);
   td_surface_text(&s->surface, area.row, area.column, area.columns, title.data ? title.data : "", title.length,
                   focus ? frame : look(s, TD_LOOK_TITLE));
   td_text_clear(&title);

@@ -273,7 +273,7 @@ static void help_on_word(td_screen *s) {
   snprintf(name, sizeof name, "%.*s", (int)(end - begin), text + begin);
   int pane = td_screen_find_pane("help");
   td_screen_show_pane(s, pane, false);
-  if (*name) td_session_inquire(s->session, td_report_help, name, 64 * (pane + 1));
+  if (*name) s->host.inquire(s, td_report_help, name, TD_PANE_IDS * (pane + 1));
 }
 
 static void external_editor(td_screen *s) {

@@ -431,6 +431,12 @@ static void show_open_line(const td_screen *s) { // what the running cell has wr
   td_text_clear(&visible);
 }
 
+static void answered(td_screen *s, const td_event *event) {
+  int pane = td_screen_pane_asking(event->id);
+  if (pane >= 0) s->asked_at[pane] = 0;
+  if (event->id == TD_TIP_ID) td_tip_answer(&s->tip, event);
+}
+
 // Until the command that has the terminal is done with it; what it writes elsewhere is shown as it comes.
 static void lend_terminal(td_screen *s) {
   enum { LOOK_MILLISECONDS = 500 };
@@ -458,7 +464,7 @@ void td_screen_event(td_screen *s, const td_event *event) {
   case TD_EVENT_INPUT: wants_input(s, event); break;
   case TD_EVENT_TERMINAL: if (!event->final) lend_terminal(s); break;
   case TD_EVENT_IMAGE: tell_images(s); break;
-  case TD_EVENT_ANSWER: if (event->id == TD_TIP_ID) td_tip_answer(&s->tip, event); break;
+  case TD_EVENT_ANSWER: answered(s, event); break;
   case TD_EVENT_PAUSED:
     if (s->focus == TD_FOCUS_CELLS) td_screen_focus(s, TD_FOCUS_PROMPT); // what is typed now is meant for it
     td_screen_say(s, "paused at %s: look, change, F5 goes on, F6 a step, Ctrl-C stops", event->text ? event->text : "");
