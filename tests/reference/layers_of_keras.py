@@ -272,7 +272,7 @@ def convolution_lstm(layer):
 case("conv_lstm1d", L.ConvLSTM1D(2, 3, return_sequences=True), [(2, 3, 6, 2)], convolution_lstm)
 case("conv_lstm2d_same", L.ConvLSTM2D(2, (3, 2), padding="same", return_state=True), [(2, 3, 4, 3, 2)],
      convolution_lstm)
-case("conv_lstm2d_strides", L.ConvLSTM2D(2, 2, strides=2, activation="relu", recurrent_activation="hard_sigmoid",
+case("conv_lstm2d_strides", L.ConvLSTM2D(2, 2, strides=2, activation="relu", recurrent_activation="softsign",
                                          go_backwards=True), [(2, 3, 5, 4, 1)], convolution_lstm)
 case("conv_lstm2d_dilated", L.ConvLSTM2D(2, 2, dilation_rate=2, return_sequences=True), [(2, 3, 5, 4, 1)],
      convolution_lstm)
@@ -306,4 +306,6 @@ case("adaptive_average3d", L.AdaptiveAveragePooling3D(2), [(1, 3, 4, 5, 2)])
 case("adaptive_max1d", L.AdaptiveMaxPooling1D(3), [(2, 7, 2)])
 case("adaptive_max2d", L.AdaptiveMaxPooling2D(2), [(2, 7, 5, 2)])
 case("adaptive_max3d", L.AdaptiveMaxPooling3D((2, 1, 2)), [(1, 3, 4, 5, 2)])
+for name in ("squareplus", "sparse_plus", "sparse_sigmoid", "hard_shrink", "soft_shrink", "tanh_shrink", "hard_tanh"):
+    case(f"activation_{name}", L.Dense(5, name), [(3, 4)], scaled("kernel", "bias"))
 save_file({key: np.array(value, order="C") for key, value in tensors.items()}, sys.argv[1])

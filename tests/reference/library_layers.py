@@ -198,4 +198,19 @@ def encode(x):
 
 
 case("transformer", encode, inner, make(2, 3, 6))
+seeded(60)
+k, b = make(4, 3, 5), make(4)
+case("bilinear", lambda x, z: torch.tanh(F.bilinear(x, z, k, b)), {"kernel": (k, same, True), "bias": (b, same, True)},
+     make(2, 3), make(2, 5))
+for mode in ("mean", "sum", "max"):
+    table = make(7, 3)
+    case(f"embedding_bag_{mode}", lambda x: F.embedding_bag(x, table, mode=mode), {"embeddings": (table, same, True)},
+         torch.tensor([[0, 3, 6], [3, 3, 1]]))
+    table = make(7, 3)
+    case(f"embedding_bag_{mode}_masked", lambda x: F.embedding_bag(x, table, mode=mode, padding_idx=0),
+         {"embeddings": (table, same, True)}, torch.tensor([[0, 3, 6], [5, 0, 0]]))
+case("pixel_shuffle", lambda x: back(F.pixel_shuffle(front(x), 2)), {}, make(2, 3, 2, 8))
+case("pixel_unshuffle", lambda x: back(F.pixel_unshuffle(front(x), 2)), {}, make(2, 4, 6, 2))
+case("channel_shuffle", lambda x: back(F.channel_shuffle(front(x), 3)), {}, make(2, 2, 3, 6))
+case("local_response_norm", lambda x: back(F.local_response_norm(front(x), 3, 0.5, 0.6, 2.)), {}, make(2, 3, 2, 5))
 save_file(tensors, sys.argv[1])
