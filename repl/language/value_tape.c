@@ -97,7 +97,7 @@ static void watch(td_interpreter *I, const flat *sources, td_tensor *const *grad
   for (int i = 0; i < sources->count; i++) {
     td_variable *v = gradients[i] ? sources->sources[i].variable : NULL;
     if (v && well) td_watch_gradient(I, v, gradients[i]);
-    else if (v) td_watch_glance(v, gradients[i]);
+    else if (v && !td_watch_is_on(I)) td_watch_glance(v, gradients[i]);
   }
 }
 

@@ -71,6 +71,8 @@ void td_watch_gradient(td_interpreter *I, td_variable *v, const td_tensor *gradi
   v->gradient_zeros = s.count ? (float)s.zeros / (float)s.count : 0;
 }
 
+bool td_watch_is_on(const td_interpreter *I) { return I->core->watch_until != 0; }
+
 void td_watch_glance(td_variable *v, const td_tensor *gradient) {
   bool exact;
   if (!td_dtype_is_float(gradient->dtype) || gradient->flags & TD_TENSOR_BATCHED) return;

@@ -10,6 +10,7 @@ void td_watch_ask(td_interpreter *);               // look for a while from now 
 void td_watch_ask_tapes(td_interpreter *);         // and keep the tape that is closed last, with the times of its ops
 bool td_watch_is_due(td_interpreter *, bool update); // now? update: at a step of an optimizer; else at a gradient
 void td_watch_gradient(td_interpreter *, td_variable *v, const td_tensor *gradient);
+bool td_watch_is_on(const td_interpreter *);        // somebody wants to see them
 void td_watch_glance(td_variable *v, const td_tensor *gradient);
 void td_watch_closely(td_interpreter *, const td_variable *v); // keep its last gradient from now on, and no other's
 // The grad of a Variable, else its last gradient, if it is the one that is watched closely. Borrowed; NULL: not known.

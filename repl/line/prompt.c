@@ -63,7 +63,8 @@ static int loop(td_session *session, td_render *render, int number) {
     td_text text = {0};
     enum td_line_result result = read_cell(session, number, &text);
     int code = 0;
-    if (result == TD_LINE_READ && text.length) {
+    if (result == TD_LINE_READ && text.length && td_entry_leaves(text.data)) result = TD_LINE_END;
+    else if (result == TD_LINE_READ && text.length) {
       td_editor_remember(text.data);
       code = run_cell(session, render, &text, number++);
     }

@@ -2,6 +2,8 @@
 #include "repl/notebook/entry.h"
 #include <string.h>
 
+bool td_entry_leaves(const char *entry) { return strcmp(entry, "exit") == 0 || strcmp(entry, "quit") == 0; }
+
 typedef struct question { const char *text; size_t length; td_parse_result result; } question;
 
 static void check(td_interpreter *I, void *argument) {

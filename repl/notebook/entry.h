@@ -11,5 +11,6 @@ bool td_entry_is_whole(td_session *session, const td_text *entry, const char *li
 bool td_entry_is_parsed(td_session *session, const td_text *entry); // a whole program, whatever could follow
 // The white space that the line after the entry begins with.
 void td_entry_indent(td_session *session, const td_text *entry, char indent[TD_ENTRY_INDENT_MOST]);
+bool td_entry_leaves(const char *entry); // "exit" or "quit" alone, as in IPython: the prompt ends
 void td_entry_trim(td_text *entry); // white space at its end
 #endif

@@ -39,6 +39,8 @@ static int output_limit(const td_cells_view *v) { // rows that a cell's output m
   return most < LEAST_OUTPUT ? LEAST_OUTPUT : most;
 }
 
+static enum td_wrap prose(const td_notebook_cell *cell) { return cell->markdown ? TD_WRAP_WORDS : TD_WRAP_LETTERS; }
+
 // ---- outputs as rows ----
 
 static size_t shown_length(const td_cell_output *o) { // without the newline at its end
@@ -61,13 +63,17 @@ static int picture_rows(const td_cells_view *v, const td_cell_output *o) {
   return td_picture_rows(o->width, o->height, v->theme, picture_room(v));
 }
 
+static int text_rows(const td_cell_output *o, int columns) {
+  return td_wrap_count(text_of(o), shown_length(o), columns, TD_WRAP_OUTPUT) + (o->bytes_cut > 0);
+}
+
 static int item_rows(const td_cells_view *v, const td_notebook_cell *cell, int index) {
   const td_cell_output *o = &cell->outputs[index];
   switch (o->kind) {
   case TD_OUTPUT_CURVE: return is_first_curve(cell, index);
   case TD_OUTPUT_IMAGE: return 1 + (o->pixels ? picture_rows(v, o) : 0);
-  case TD_OUTPUT_VALUE: return td_wrap_count(text_of(o), shown_length(o), code_columns(v), true) + (o->bytes_cut > 0);
-  default: return td_wrap_count(text_of(o), shown_length(o), v->columns, true) + (o->bytes_cut > 0);
+  case TD_OUTPUT_VALUE: return text_rows(o, code_columns(v));
+  default: return text_rows(o, v->columns);
   }
 }
 
@@ -78,7 +84,7 @@ static int row_of(const place *p, int number) { return p->row + number - p->firs
 
 static void draw_text(const td_cells_view *v, place *p, int number, const td_cell_output *o, int column, td_style first,
                       td_style rest) {
-  td_wrapped row = {.words = true};
+  td_wrapped row = {.by = TD_WRAP_OUTPUT};
   const char *text = text_of(o);
   bool cut = false;
   for (int i = 0; td_wrap_next(text, shown_length(o), v->columns - column, &row); i++, number++) {
@@ -164,7 +170,7 @@ static const struct height *height_of(td_cells_view *v, int index) {
   if (h->id == cell->id && h->revision == cell->revision && h->columns == v->columns && h->limit == limit) return h;
   *h = (struct height){.id = cell->id, .revision = cell->revision, .columns = v->columns, .limit = limit};
   h->code = td_wrap_count(cell->text.data ? cell->text.data : "", cell->text.length, code_columns(v),
-                          cell->markdown);
+                          prose(cell));
   for (int i = 0; i < cell->output_count; i++) h->output += item_rows(v, cell, i);
   int shown = cell->folded ? h->output > 0 : least(h->output, limit);
   h->rows = h->code + shown + 1;
@@ -224,7 +230,7 @@ static void draw_code(const td_cells_view *v, place *p, int index) {
   uint8_t *looks = td_memory_new(cell->text.length + 1);
   if (looks && cell->markdown) td_highlight_markdown(text, cell->text.length, looks);
   else if (looks) td_highlight(text, cell->text.length, edited ? v->edit_cursor : (size_t)-1, looks);
-  td_wrapped row = {.words = cell->markdown};
+  td_wrapped row = {.by = prose(cell)};
   for (int number = 0; td_wrap_next(text, cell->text.length, code_columns(v), &row); number++) {
     if (!wanted(p, number)) continue;
     td_highlight_draw(p->surface, v->theme, row_of(p, number), td_cells_view_gutter(v), text, cell->text.length,
@@ -235,7 +241,7 @@ static void draw_code(const td_cells_view *v, place *p, int index) {
   td_memory_free(looks);
   if (!edited) return;
   int cursor_row, cursor_column;
-  td_wrap_find(text, cell->text.length, code_columns(v), cell->markdown, v->edit_cursor, &cursor_row, &cursor_column);
+  td_wrap_find(text, cell->text.length, code_columns(v), prose(cell), v->edit_cursor, &cursor_row, &cursor_column);
   if (!wanted(p, cursor_row)) return;
   p->surface->cursor_row = row_of(p, cursor_row);
   p->surface->cursor_column = p->surface->clip.column + td_cells_view_gutter(v) + cursor_column;
@@ -317,7 +323,7 @@ static void keep_in_sight(td_cells_view *v, int rows) {
   if (v->editing) {
     const td_notebook_cell *cell = v->notebook->cells[index];
     int row, column;
-    td_wrap_find(cell->text.data ? cell->text.data : "", cell->text.length, code_columns(v), cell->markdown,
+    td_wrap_find(cell->text.data ? cell->text.data : "", cell->text.length, code_columns(v), prose(cell),
                  v->edit_cursor, &row, &column);
     begin += row;
     size = 1;
@@ -383,7 +389,7 @@ int td_cells_view_at(td_cells_view *v, int wanted_row, int column, size_t *byte)
     if (!h) break;
     if (wanted_row < row + h->rows) {
       const td_notebook_cell *cell = v->notebook->cells[i];
-      *byte = td_wrap_at(cell->text.data ? cell->text.data : "", cell->text.length, code_columns(v), cell->markdown,
+      *byte = td_wrap_at(cell->text.data ? cell->text.data : "", cell->text.length, code_columns(v), prose(cell),
                          least(wanted_row - row, h->code - 1), column - td_cells_view_gutter(v));
       return i;
     }

@@ -40,6 +40,14 @@ int td_lines_draw(td_surface *surface, td_rect area, int row, int most, const ch
   return row;
 }
 
+int td_words_draw(td_surface *surface, td_rect area, int row, const char *text, td_style style) {
+  td_wrapped words = {.by = TD_WRAP_WORDS};
+  for (; td_wrap_next(text, strlen(text), area.columns, &words); row++)
+    td_surface_text(surface, area.row + row, area.column, area.columns, text + words.begin, words.end - words.begin,
+                    style);
+  return row;
+}
+
 void td_numbers_figure(char text[16], double value) {
   double size = fabs(value);
   const char *format = size >= 1e4 || (size > 0 && size < 1e-3) ? "%.1e" : size >= 0.1 ? "%.4g" : "%.3g";

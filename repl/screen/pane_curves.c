@@ -7,6 +7,7 @@
 #include "repl/language/curve.h"
 #include "repl/notebook/chart.h"
 #include "repl/notebook/picture_curves.h"
+#include "repl/screen/numbers.h"
 #include "repl/screen/panes.h"
 
 enum { CHART_ROWS = 9, LEGEND_MOST = 3, PLOT_LEAST = 4, CHARTS_MOST = 16, PICTURE_WIDTH = 800, PICTURE_HEIGHT = 500 };
@@ -391,9 +392,7 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
   int charts = chart_count(s);
   td_style faint = td_theme_style(s->host->theme, TD_LOOK_FAINT);
   if (!charts) {
-    td_surface_print(surface, area.row + 1, area.column, area.columns, faint, "no curve yet");
-    td_surface_print(surface, area.row + 2, area.column, area.columns, faint,
-                     "plot(\"loss\", value) adds a point; fit logs by itself");
+    td_words_draw(surface, area, 1, "no curve yet\nplot(\"loss\", value) adds a point; fit logs by itself", faint);
     return;
   }
   if (s->pick >= charts) s->pick = -1;

@@ -118,8 +118,8 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
   (void)focus;
   const td_text *text = shown_text(s);
   td_style plain = td_theme_style(s->host->theme, TD_LOOK_TEXT), head = td_theme_style(s->host->theme, TD_LOOK_HEADING);
-  td_list_view_fit(&s->list, td_wrap_count(text->data, text->length, area.columns, true), area.rows);
-  td_wrapped row = {.words = true};
+  td_list_view_fit(&s->list, td_wrap_count(text->data, text->length, area.columns, TD_WRAP_WORDS), area.rows);
+  td_wrapped row = {.by = TD_WRAP_WORDS};
   for (int64_t i = 0; td_wrap_next(text->data, text->length, area.columns, &row); i++) {
     if (i < s->list.top || i >= s->list.top + area.rows) continue;
     bool heading = !s->page.length && row.end > row.begin && text->data[row.begin] != ' ';

@@ -181,7 +181,7 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
     return;
   }
   const image *i = &s->images[s->at];
-  int text_rows = td_wrap_count(i->text, strlen(i->text), area.columns, false), rows = area.rows - text_rows;
+  int text_rows = td_wrap_count(i->text, strlen(i->text), area.columns, TD_WRAP_LETTERS), rows = area.rows - text_rows;
   td_wrapped row = {0};
   for (int n = 0; n < area.rows && td_wrap_next(i->text, strlen(i->text), area.columns, &row); n++)
     td_surface_text(surface, area.row + n, area.column, area.columns, i->text + row.begin, row.end - row.begin, faint);

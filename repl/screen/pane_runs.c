@@ -5,6 +5,7 @@
 #include "repl/language/curve.h"
 #include "repl/notebook/report_runs.h"
 #include "repl/screen/finder.h"
+#include "repl/screen/numbers.h"
 #include "repl/screen/panes.h"
 
 enum { OVERLAID_MOST = 64 };
@@ -158,9 +159,8 @@ static void draw_scalars(const state *s, td_surface *surface, td_rect area, cons
 static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
   state *s = self;
   if (!s->report || !s->report->count) {
-    td_surface_print(surface, area.row + 1, area.column, area.columns, td_theme_style(s->host->theme, TD_LOOK_FAINT),
-                     s->waiting ? "looking"
-                                : "none: summary_writer(\"runs/NAME\") and the callback TensorBoard write there");
+    static const char none[] = "none: summary_writer(\"runs/NAME\") and the callback TensorBoard write there";
+    td_words_draw(surface, area, 1, s->waiting ? "looking" : none, td_theme_style(s->host->theme, TD_LOOK_FAINT));
     return;
   }
   int rows = area.rows > 8 ? area.rows / 2 : area.rows;

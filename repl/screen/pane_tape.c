@@ -376,8 +376,8 @@ static void write_title(void *self, td_text *title) {
   const state *s = self;
   td_text_add(title, "tape");
   if (!s->report) return;
-  td_text_print(title, " %s: %lld records, %.1f MB", s->report->title, (long long)s->report->record_count,
-                (double)s->report->bytes / (1 << 20));
+  td_text_print(title, "%s%s: %lld records, %.1f MB", *s->report->title ? " " : "", s->report->title,
+                (long long)s->report->record_count, (double)s->report->bytes / (1 << 20));
   if (s->report->open) td_text_add(title, ", records");
   if (s->report->spent) td_text_add(title, ", spent");
   td_text_add(title, sorting_names[s->sort]);
@@ -544,10 +544,9 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
   (void)focus;
   if (!s->report || !s->report->count) {
     td_style faint = td_theme_style(s->host->theme, TD_LOOK_FAINT);
-    td_surface_print(surface, area.row + 1, area.column, area.columns, faint, "%s",
-                     *s->problem ? s->problem : s->waiting ? "looking" : "no tape yet");
-    td_surface_print(surface, area.row + 2, area.column, area.columns, faint,
-                     "with GradientTape() as tape: records what runs in it");
+    const char *said = *s->problem ? s->problem : s->waiting ? "looking" : "no tape yet";
+    int row = td_words_draw(surface, area, 1, said, faint);
+    td_words_draw(surface, area, row, "with GradientTape() as tape: records what runs in it", faint);
     return;
   }
   int detail = area.rows >= 2 * DETAIL_ROWS ? DETAIL_ROWS : area.rows >= 12 ? area.rows / 2 : 0;

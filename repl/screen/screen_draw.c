@@ -204,8 +204,8 @@ static int prompt_rows(td_screen *s, int columns) {
   const char *text = prompt_text(s, &length, &cursor);
   int width = columns - prompt_columns(s, columns), row, column;
   if (width < 4) width = 4;
-  int rows = td_wrap_count(text, length, width, false);
-  td_wrap_find(text, length, width, false, cursor, &row, &column);
+  int rows = td_wrap_count(text, length, width, TD_WRAP_LETTERS);
+  td_wrap_find(text, length, width, TD_WRAP_LETTERS, cursor, &row, &column);
   return rows > row ? rows : row + 1;
 }
 
@@ -217,7 +217,7 @@ static void draw_prompt(td_screen *s) {
   prompt_label(s, label);
   int gutter = prompt_columns(s, area.columns), width = area.columns - gutter, cursor_row, cursor_column;
   if (width < 4) width = 4;
-  td_wrap_find(text, length, width, false, cursor, &cursor_row, &cursor_column);
+  td_wrap_find(text, length, width, TD_WRAP_LETTERS, cursor, &cursor_row, &cursor_column);
   int top = cursor_row >= area.rows ? cursor_row - area.rows + 1 : 0;
   uint8_t *looks = td_memory_new(length + 1);
   bool active = s->focus == TD_FOCUS_PROMPT && !s->question.answer;

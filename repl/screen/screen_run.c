@@ -197,6 +197,7 @@ void td_screen_submit(td_screen *s, bool at_step) {
   if (entry.length) td_edit_remember(entry.data);
   empty_prompt(s);
   if (entry.length && entry.data[0] == ':') td_screen_colon(s, entry.data + 1);
+  else if (entry.length && td_entry_leaves(entry.data)) td_screen_quit(s);
   else if (entry.length && !td_screen_set_command(s, entry.data) && !control_run(s, entry.data) &&
            !show_curve(s, entry.data))
     run_new_cell(s, entry.data, entry.length, at_step);

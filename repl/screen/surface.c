@@ -162,9 +162,24 @@ td_shown td_show_character(const char *text, size_t length, int column) {
   return shown;
 }
 
+static bool is_marks(const char *text, size_t length, size_t at) { // "    ^^^^" and the end of the line
+  size_t begin = at;
+  while (at < length && text[at] == ' ') at++;
+  size_t carets = at;
+  while (at < length && text[at] == '^') at++;
+  return at > carets && carets > begin && (at == length || text[at] == '\n');
+}
+
+static bool is_marked(const char *text, size_t length, size_t at) { // the line that begins there
+  if (at >= length || text[at] != ' ') return false;
+  const char *end = memchr(text + at, '\n', length - at);
+  return is_marks(text, length, at) || (end && is_marks(text, length, (size_t)(end + 1 - text)));
+}
+
 bool td_wrap_next(const char *text, size_t length, int columns, td_wrapped *row) {
   if (row->last) return false;
   size_t at = row->begin = row->next;
+  if (row->by == TD_WRAP_OUTPUT && (!at || text[at - 1] == '\n')) row->marked = is_marked(text, length, at);
   row->columns = 0;
   size_t space = at; // behind the last one
   while (at < length && text[at] != '\n') {
@@ -175,7 +190,8 @@ bool td_wrap_next(const char *text, size_t length, int columns, td_wrapped *row)
     }
     td_shown shown = td_show_character(text + at, length - at, row->columns);
     if (row->columns && row->columns + shown.columns > columns) {
-      if (row->words && text[at] != ' ' && space > row->begin) at = space;
+      bool letters = row->by == TD_WRAP_LETTERS || (row->by == TD_WRAP_OUTPUT && row->marked);
+      if (!letters && text[at] != ' ' && space > row->begin) at = space;
       break;
     }
     row->columns += shown.columns;
@@ -187,16 +203,16 @@ bool td_wrap_next(const char *text, size_t length, int columns, td_wrapped *row)
   return true;
 }
 
-int td_wrap_count(const char *text, size_t length, int columns, bool words) {
-  td_wrapped row = {.words = words};
+int td_wrap_count(const char *text, size_t length, int columns, enum td_wrap by) {
+  td_wrapped row = {.by = by};
   int count = 0;
   while (td_wrap_next(text, length, columns, &row)) count++;
   return count;
 }
 
-void td_wrap_find(const char *text, size_t length, int columns, bool words, size_t at, int *row_out,
+void td_wrap_find(const char *text, size_t length, int columns, enum td_wrap by, size_t at, int *row_out,
                   int *column_out) {
-  td_wrapped row = {.words = words};
+  td_wrapped row = {.by = by};
   int number = 0, found = 0, column = 0;
   for (; td_wrap_next(text, length, columns, &row); number++) {
     if (at < row.begin) break;
@@ -216,8 +232,8 @@ void td_wrap_find(const char *text, size_t length, int columns, bool words, size
   *column_out = column;
 }
 
-size_t td_wrap_at(const char *text, size_t length, int columns, bool words, int wanted_row, int wanted_column) {
-  td_wrapped row = {.words = words};
+size_t td_wrap_at(const char *text, size_t length, int columns, enum td_wrap by, int wanted_row, int wanted_column) {
+  td_wrapped row = {.by = by};
   for (int number = 0; td_wrap_next(text, length, columns, &row); number++) {
     if (number < wanted_row) continue;
     size_t at = row.begin;

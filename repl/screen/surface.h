@@ -60,19 +60,21 @@ typedef struct td_shown {
 } td_shown;
 td_shown td_show_character(const char *text, size_t length, int column);
 
-// A row of a text that is wrapped at so many columns: bytes [begin, end), and where the next row begins.
+// A row of a text that is wrapped at so many columns: bytes [begin, end), and where the next row begins. OUTPUT: by
+// words, but code with carets beneath it by letters, so that they stay under what they mark.
 typedef struct td_wrapped {
   size_t begin, end, next;
   int columns;
-  bool last, words; // words: prose, cut at spaces
+  bool last, marked; // marked: carets stand beneath its line, or it is those
+  enum td_wrap { TD_WRAP_LETTERS, TD_WRAP_WORDS, TD_WRAP_OUTPUT } by;
 } td_wrapped;
 // false: the text has no further row. An empty text has one row, and so has the end after a newline.
-// *row is zeroed but for words before the first.
+// *row is zeroed but for by before the first.
 bool td_wrap_next(const char *text, size_t length, int columns, td_wrapped *row);
-int td_wrap_count(const char *text, size_t length, int columns, bool words);
+int td_wrap_count(const char *text, size_t length, int columns, enum td_wrap by);
 // Where the byte at stands: its row and column. At a row's full width it stands in the row after it.
-void td_wrap_find(const char *text, size_t length, int columns, bool words, size_t at, int *row, int *column);
+void td_wrap_find(const char *text, size_t length, int columns, enum td_wrap by, size_t at, int *row, int *column);
 // The other way round, clamped.
-size_t td_wrap_at(const char *text, size_t length, int columns, bool words, int row, int column);
+size_t td_wrap_at(const char *text, size_t length, int columns, enum td_wrap by, int row, int column);
 int td_text_columns(const char *text, size_t length);
 #endif

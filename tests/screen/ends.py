@@ -113,6 +113,8 @@ def case_exits_give_the_terminal_back():
     end_with(lambda p: p.send("exit(3)\r"), 3)
     end_with(lambda p: p.send("\x04y"), 0)
     end_with(lambda p: p.send("exit(4)\x1b\r"), 4)
+    end_with(lambda p: p.send("quit\ry"), 0)
+    end_with(lambda p: p.send("exit\r"), 0, "--line")
 
 
 def suspend(keys, pattern):

@@ -65,6 +65,7 @@ def case_full_screen_programs():
             p.enter("!" + command)
             p.until(shown)
             p.until(lambda: not p.shows(r"\[1\]>"))
+            p.settle()  # it has its terminal's answers, or waits for none
             p.resize(30, 90)
             p.until("^line 26")
             p.send(keys)

@@ -61,20 +61,32 @@ START_TEST(test_wrap) {
       {"", 5, 1}, {"abc", 5, 1}, {"abcde", 5, 1}, {"abcdef", 5, 2}, {"a\n", 5, 2}, {"a\n\nb", 5, 3},
       {"\xe3\x81\x82\xe3\x81\x82\xe3\x81\x82", 5, 2}, {"\xe3\x81\x82", 1, 1}, {"\033\033", 5, 2}, {"\tb", 4, 2}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    ck_assert_int_eq(td_wrap_count(rows[i].text, strlen(rows[i].text), rows[i].columns, false), rows[i].rows);
+    ck_assert_int_eq(td_wrap_count(rows[i].text, strlen(rows[i].text), rows[i].columns, TD_WRAP_LETTERS), rows[i].rows);
 }
 END_TEST
 
 START_TEST(test_prose_is_cut_at_spaces) {
   const char *text = "one two  three\nfour";
   static const char *const rows[] = {"one ", "two  ", "three", "four"};
-  td_wrapped row = {.words = true};
+  td_wrapped row = {.by = TD_WRAP_WORDS};
   for (int i = 0; td_wrap_next(text, strlen(text), 5, &row); i++) {
     ck_assert_int_lt(i, 4);
     ck_assert_uint_eq(row.end - row.begin, strlen(rows[i]));
     ck_assert(!memcmp(text + row.begin, rows[i], row.end - row.begin));
   }
-  ck_assert_int_eq(td_wrap_count("abcdefgh", 8, 3, true), 3);
+  ck_assert_int_eq(td_wrap_count("abcdefgh", 8, 3, TD_WRAP_WORDS), 3);
+}
+END_TEST
+
+START_TEST(test_carets_stay_beneath_their_code) {
+  const char *error = "an error here\n  x = long + y\n      ^^^^^^^^\n  hint: so";
+  const char *const rows[] = {"an error ", "here", "  x = long", " + y", "      ^^^^", "^^^^", "  hint: so"};
+  td_wrapped row = {.by = TD_WRAP_OUTPUT};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    ck_assert(td_wrap_next(error, strlen(error), 10, &row));
+    ck_assert_msg(row.end - row.begin == strlen(rows[i]) && !memcmp(error + row.begin, rows[i], row.end - row.begin),
+                  "row %d: %.*s", (int)i, (int)(row.end - row.begin), error + row.begin);
+  }
 }
 END_TEST
 
@@ -85,13 +97,13 @@ START_TEST(test_wrap_finds_every_byte) { // there and back, for every byte that 
     td_text text = {0};
     for (int i = rand() % 30; i > 0; i--) td_text_add(&text, pieces[rand() % 6]);
     int columns = 2 + rand() % 9;
-    bool words = round & 1;
+    enum td_wrap by = round & 1 ? TD_WRAP_WORDS : TD_WRAP_LETTERS;
     for (size_t at = 0; text.data && at < text.length;) {
       int row, column;
-      td_wrap_find(text.data, text.length, columns, words, at, &row, &column);
+      td_wrap_find(text.data, text.length, columns, by, at, &row, &column);
       ck_assert_int_lt(column, columns);
       if (text.data[at] != '\n') // the end of a full row stands in the row after it
-        ck_assert_uint_eq(td_wrap_at(text.data, text.length, columns, words, row, column), at);
+        ck_assert_uint_eq(td_wrap_at(text.data, text.length, columns, by, row, column), at);
       at += td_show_character(text.data + at, text.length - at, 0).size;
     }
     td_text_clear(&text);
@@ -169,6 +181,7 @@ int main(void) {
   tcase_add_test(cases, test_clip);
   tcase_add_test(cases, test_wrap);
   tcase_add_test(cases, test_prose_is_cut_at_spaces);
+  tcase_add_test(cases, test_carets_stay_beneath_their_code);
   tcase_add_test(cases, test_wrap_finds_every_byte);
   tcase_add_test(cases, test_layout_at_every_size);
   tcase_add_test(cases, test_highlight);
