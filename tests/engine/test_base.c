@@ -581,7 +581,7 @@ START_TEST(a_stopped_pool_leaves_chunks_out) {
     td_pool_run(pool, HITS, hit_and_interrupt, &start);
     ck_assert(td_pool_stopped(pool));
     for (int i = 1000; i < HITS; i++) ran += hits[i];
-    ck_assert_int_eq(ran, 0);
+    ck_assert_int_lt(ran, threads); // the others begin with a chunk of their own share
     memset(hits, 0, sizeof hits);
     td_pool_run(pool, 10, hit, &start);
     for (int i = 0; i < 10; i++) ck_assert_int_eq(hits[i], 0);
@@ -619,6 +619,7 @@ START_TEST(work_is_left_behind) {
   atomic_int *block = counter();
   pthread_t helper;
   td_pool_watch(pool, &interrupt, &breakable);
+  atomic_store(&interrupt, 0);
   atomic_store(&go_on, true);
   for (int k = 1; k <= 3; k++) { // nobody stops it
     ck_assert(td_detached_run(k == 2 ? NULL : pool, wait_to_go_on, block));
