@@ -134,10 +134,7 @@ static bool is_ignored(const entropy *e, int64_t line) { return e->labels && e->
 // would have lost its digits beside it.
 #define ENTROPY(T, name)                                                                                          \
   static int64_t name##_apart(const entropy *e, const T *x, int64_t line, T largest) { /* the class */            \
-    if (e->labels && e->smoothing == 0) return e->labels[line];                                                   \
-    int64_t i = 0;                                                                                                \
-    while (i + 1 < e->classes && x[i] != largest) i++;                                                            \
-    return i;                                                                                                     \
+    return e->labels && e->smoothing == 0 ? e->labels[line] : td_##name##_first(x, e->classes, largest);          \
   }                                                                                                               \
   static double name##_spread_loss(const entropy *e, const T *x, const T *p, int64_t label, double largest,       \
                                    double rest) {                                                                 \

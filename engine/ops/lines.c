@@ -26,6 +26,15 @@ enum { FILL = 8 }; // a block is filled up to a multiple of this: numbers that v
     for (; i < n; i++) largest = x[i] > largest ? x[i] : largest;                                            \
     return largest;                                                                                          \
   }                                                                                                          \
+  TD_CLONES static int64_t name##_first(const T *x, int64_t n, T value) {                                 \
+    int64_t i = 0;                                                                                        \
+    for (int found = 0; i + LANES <= n; i += LANES) {                                                     \
+      for (int l = 0; l < LANES; l++) found |= x[i + l] == value;                                         \
+      if (found) break;                                                                                   \
+    }                                                                                                     \
+    while (i + 1 < n && x[i] != value) i++;                                                               \
+    return i < n || !n ? i : n - 1;                                                                       \
+  }                                                                                                       \
   TD_CLONES static double name##_exponentials(const T *restrict x, int64_t n, int64_t apart, T shift,        \
                                               T *restrict out) {                                             \
     double sum = 0;                                                                                          \
@@ -57,6 +66,7 @@ enum { FILL = 8 }; // a block is filled up to a multiple of this: numbers that v
     return sum;                                                                                              \
   }                                                                                                          \
   T td_##name##_largest(const T *x, int64_t n) { return name##_largest(x, n); }                              \
+  int64_t td_##name##_first(const T *x, int64_t n, T value) { return name##_first(x, n, value); }         \
   double td_##name##_exponentials(const T *restrict x, int64_t n, int64_t apart, T shift, T *restrict out) { \
     return name##_exponentials(x, n, apart, shift, out);                                                     \
   }

@@ -19,8 +19,8 @@ enum { COLUMNS = 256, WORK = 1 << 13 }; // side by side; elements of a unit, abo
   }                                                                                                            \
   TD_CLONES static void name##_log_softmax(const T *x, T *out, int64_t n) {                                    \
     T largest = td_##name##_largest(x, n);                                                                     \
-    int64_t first = 0; /* of the largest ones: the others are added up without it, or their digits are lost */ \
-    while (first + 1 < n && x[first] != largest) first++;                                                      \
+    /* the others are added up without one of the largest, or their digits are lost */                         \
+    int64_t first = td_##name##_first(x, n, largest);                                                          \
     double others = td_##name##_exponentials(x, n, first, largest, NULL);                                      \
     T rest = (T)log1p(x[first] == largest ? others : NAN); /* no number is the largest */                      \
     for (int64_t i = 0; i < n; i++) out[i] = (x[i] - largest) - rest;                                          \
@@ -89,10 +89,48 @@ SOFTMAX(double, twofold)
 ADJOINT(float, single)
 ADJOINT(double, twofold)
 
-enum kind { SOFTMAX_OF_LINES, LOGARITHM_OF_LINES, ADJOINT_OF_LINES };
+// c - exp(y) sum(c). An element that has more than half is c (1 - exp(y)) - exp(y) (sum(c) - c): then nothing cancels.
+#define LOG_ADJOINT(T, name)                                                                                       \
+  static inline T name##_lone_gradient(T y, T c, double total) {                                                   \
+    return (T)(-(double)EXPM1(y) * (double)c - (double)EXP(y) * (total - (double)c));                              \
+  }                                                                                                                \
+  TD_CLONES static double name##_log_sum(const T *c, int64_t n) {                                                  \
+    enum { LANES = 32 };                                                                                           \
+    double lanes[LANES] = {0}, rest = 0;                                                                           \
+    int64_t i = 0;                                                                                                 \
+    for (; i + LANES <= n; i += LANES)                                                                             \
+      for (int l = 0; l < LANES; l++) lanes[l] += (double)c[i + l];                                                \
+    for (; i < n; i++) rest += (double)c[i];                                                                       \
+    for (int half = LANES / 2; half; half /= 2)                                                                    \
+      for (int l = 0; l < half; l++) lanes[l] += lanes[l + half];                                                  \
+    return lanes[0] + rest;                                                                                        \
+  }                                                                                                                \
+  TD_CLONES static void name##_log_adjoint(const T *restrict y, const T *restrict c, T *restrict out, int64_t n) { \
+    double total = name##_log_sum(c, n);                                                                           \
+    T share = (T)total, largest = td_##name##_largest(y, n);                                                       \
+    for (int64_t i = 0; i < n; i++) out[i] = c[i] - EXP(y[i]) * share;                                             \
+    if (!(largest > (T)-0.69)) return;                                                                             \
+    int64_t lone = td_##name##_first(y, n, largest);                                                               \
+    out[lone] = name##_lone_gradient(y[lone], c[lone], total);                                                     \
+  }                                                                                                                \
+  TD_CLONES static void name##_log_adjoint_columns(const T *restrict y, const T *restrict c, T *restrict out,      \
+                                                   int64_t n, int64_t columns, int64_t pitch) {                    \
+    double total[COLUMNS] = {0};                                                                                   \
+    for (int64_t r = 0; r < n; r++)                                                                                \
+      for (int64_t i = 0; i < columns; i++) total[i] += (double)c[r * pitch + i];                                  \
+    for (int64_t r = 0; r < n; r++, y += pitch, c += pitch, out += pitch) {                                        \
+      for (int64_t i = 0; i < columns; i++) out[i] = c[i] - EXP(y[i]) * (T)total[i];                               \
+      for (int64_t i = 0; i < columns; i++)                                                                        \
+        if (y[i] > (T)-0.69) out[i] = name##_lone_gradient(y[i], c[i], total[i]);                                  \
+    }                                                                                                              \
+  }
+LOG_ADJOINT(float, single)
+LOG_ADJOINT(double, twofold)
+
+enum kind { SOFTMAX_OF_LINES, LOGARITHM_OF_LINES, ADJOINT_OF_LINES, LOG_ADJOINT_OF_LINES };
 
 typedef struct work { // outer x n x inner elements
-  const char *x, *c; // c: of the adjoint alone
+  const char *x, *c; // c: of the adjoints alone
   char *out;
   int64_t outer, n, inner, lines, blocks; // lines: outer ones of a unit; blocks: of columns
   bool single;
@@ -105,6 +143,8 @@ static void run_line(const work *w, int64_t place) {
   void *out = w->out + at;
   if (w->kind == ADJOINT_OF_LINES && w->single) single_adjoint(x, c, out, w->n);
   else if (w->kind == ADJOINT_OF_LINES) twofold_adjoint(x, c, out, w->n);
+  else if (w->kind == LOG_ADJOINT_OF_LINES && w->single) single_log_adjoint(x, c, out, w->n);
+  else if (w->kind == LOG_ADJOINT_OF_LINES) twofold_log_adjoint(x, c, out, w->n);
   else if (w->single) (w->kind == LOGARITHM_OF_LINES ? single_log_softmax : single_softmax)(x, out, w->n);
   else (w->kind == LOGARITHM_OF_LINES ? twofold_log_softmax : twofold_softmax)(x, out, w->n);
 }
@@ -117,6 +157,10 @@ static void run_columns(const work *w, int64_t place, int64_t columns) {
     single_adjoint_columns(x, c, out, w->n, columns, w->inner);
   else if (w->kind == ADJOINT_OF_LINES)
     twofold_adjoint_columns(x, c, out, w->n, columns, w->inner);
+  else if (w->kind == LOG_ADJOINT_OF_LINES && w->single)
+    single_log_adjoint_columns(x, c, out, w->n, columns, w->inner);
+  else if (w->kind == LOG_ADJOINT_OF_LINES)
+    twofold_log_adjoint_columns(x, c, out, w->n, columns, w->inner);
   else if (w->single) single_softmax_columns(x, out, w->n, columns, w->inner, w->kind == LOGARITHM_OF_LINES);
   else twofold_softmax_columns(x, out, w->n, columns, w->inner, w->kind == LOGARITHM_OF_LINES);
 }
@@ -139,7 +183,7 @@ static int run(const td_call *call, enum kind kind) {
   int axis = (int)(call->args[0].i < 0 ? call->args[0].i + out->rank : call->args[0].i);
   if (!out->size) return TD_OK;
   w.single = out->dtype == TD_FLOAT32;
-  if (kind == ADJOINT_OF_LINES) {
+  if (kind == ADJOINT_OF_LINES || kind == LOG_ADJOINT_OF_LINES) {
     td_inputs_place(call, out->dtype, data);
     w.x = data[0];
     w.c = data[1];
@@ -158,6 +202,7 @@ static int softmax_kernel(const td_call *call) { return run(call, SOFTMAX_OF_LIN
 static int log_softmax_kernel(const td_call *call) { return run(call, LOGARITHM_OF_LINES); }
 
 static int adjoint_kernel(const td_call *call) { return run(call, ADJOINT_OF_LINES); }
+static int log_adjoint_kernel(const td_call *call) { return run(call, LOG_ADJOINT_OF_LINES); }
 static int64_t adjoint_workspace(const td_call *call) { return td_inputs_bytes(call, call->out[0].dtype); }
 
 static int adjoint_infer(td_infer *infer) {
@@ -204,39 +249,19 @@ static int adjoint_vjp(td_rule *rule) { // u (c - sum(c y)) - c sum(u y) in y
   return TD_OK;
 }
 
-// c - softmax(x) sum(c) as c (1 - softmax(x)) - softmax(x) (sum(c) - c): nothing cancels where one element has all.
-TD_MAP3(TD_EACH_FLOAT, log_gradient, FLOATING, T, -EXPM1(x) * y - EXP(x) * (z - y))
-TD_KERNEL(log_gradient)
+static const td_op log_softmax_adjoint;
 
-static int log_gradient_vjp(td_rule *rule) {
-  td_scope *s = &rule->scope;
-  td_tensor *u = rule->cotangent[0], *share = td_negative(s, td_chain(s, u, td_exp(s, rule->in[0])));
-  if (rule->needs[0]) rule->din[0] = td_chain(s, share, rule->in[2]);
-  if (rule->needs[1]) rule->din[1] = u;
-  if (rule->needs[2]) rule->din[2] = share;
+static int log_softmax_vjp(td_rule *rule) {
+  rule->din[0] =
+      td_scope_apply(&rule->scope, &log_softmax_adjoint, rule->args, 2, rule->out[0], rule->cotangent[0]);
   return TD_OK;
 }
 
-static const td_op log_softmax_gradient = {
-    .name = "log_softmax_gradient",
-    .params = {TD_TENSOR_PARAM("y"), TD_TENSOR_PARAM("c"), TD_TENSOR_PARAM("total")},
-    .kind = TD_KIND_ELEMENTWISE,
-    .flags = TD_HIDDEN,
-    .infer = td_map_floating,
-    .kernel = log_gradient_kernel,
-    .expression = log_gradient_text,
-    .vjp = log_gradient_vjp,
-    .saves = TD_SAVES_IN0 | TD_SAVES_IN2,
-    .doc = "The gradient of log_softmax for its result y, the cotangent c and the cotangents' total along the axis: "
-           "c - exp(y) total.\nGradient: that of the product.",
-    .samples = TD_SAMPLES{{"3,4; 3,4; 3,1", NULL, -2, -0.1, NULL},
-                          {"0,3; 0,3; 0,1", NULL, -2, -0.1, NULL},
-                          TD_SAMPLES_END},
-};
-
-static int log_softmax_vjp(td_rule *rule) {
-  td_tensor *c = rule->cotangent[0];
-  rule->din[0] = td_scope_apply(&rule->scope, &log_softmax_gradient, NULL, 3, rule->out[0], c, sum_along(rule, c));
+static int log_adjoint_vjp(td_rule *rule) { // -u exp(y) sum(c) in y, u - sum(u exp(y)) in c
+  td_scope *s = &rule->scope;
+  td_tensor *u = rule->cotangent[0], *share = td_negative(s, td_chain(s, u, td_exp(s, rule->in[0])));
+  if (rule->needs[0]) rule->din[0] = td_chain(s, share, sum_along(rule, rule->in[1]));
+  if (rule->needs[1]) rule->din[1] = td_add(s, u, sum_along(rule, share));
   return TD_OK;
 }
 
@@ -301,6 +326,26 @@ static const td_op softmax_adjoint = {
                           TD_SAMPLES_END},
 };
 
+static const td_op log_softmax_adjoint = {
+    .name = "log_softmax_adjoint",
+    .params = {TD_TENSOR_PARAM("y"), TD_TENSOR_PARAM("c"), AXIS_PARAM},
+    .kind = TD_KIND_OPAQUE,
+    .flags = TD_HIDDEN,
+    .infer = adjoint_infer,
+    .kernel = log_adjoint_kernel,
+    .workspace = adjoint_workspace,
+    .batch = td_batch_axes,
+    .vjp = log_adjoint_vjp,
+    .saves = TD_SAVES_INPUTS,
+    .doc = "The gradient of log_softmax for its result y and the cotangent c: c - exp(y) sum(c).\n"
+           "Gradient: for the cotangent u, -u exp(y) sum(c) in y, u - sum(u exp(y)) in c.",
+    .samples = TD_SAMPLES{{"3,4; 3,4", NULL, -2, -0.1, NULL},
+                          {"2,3,4; 2,3,4", "axis=1", -2, -0.1, NULL},
+                          {"2,70; 2,70", NULL, -9, -0.8, NULL},
+                          {"0,3; 0,3", NULL, -2, -0.1, NULL},
+                          TD_SAMPLES_END},
+};
+
 td_tensor *td_softmax(td_scope *s, td_tensor *x, int64_t axis) {
   const td_arg args[] = {TD_INT_ARG(axis)};
   return td_scope_apply(s, &softmax, args, 1, x);
@@ -311,4 +356,4 @@ td_tensor *td_log_softmax(td_scope *s, td_tensor *x, int64_t axis) {
   return td_scope_apply(s, &log_softmax, args, 1, x);
 }
 
-const td_op *const td_family_softmax[] = {&softmax, &log_softmax, &softmax_adjoint, &log_softmax_gradient, NULL};
+const td_op *const td_family_softmax[] = {&softmax, &log_softmax, &softmax_adjoint, &log_softmax_adjoint, NULL};

@@ -268,6 +268,7 @@ simple(
     softmax=lambda x, axis=-1: torch.softmax(x, axis),
     log_softmax=lambda x, axis=-1: torch.log_softmax(x, axis),
     softmax_adjoint=lambda y, c, axis=-1: y * (c - (c * y).sum(axis, keepdim=True)),
+    log_softmax_adjoint=lambda y, c, axis=-1: c - torch.exp(y) * c.sum(axis, keepdim=True),
 )
 
 
