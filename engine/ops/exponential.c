@@ -22,7 +22,14 @@ static td_tensor *times(td_scope *s, td_tensor *x, double factor) {
 }
 static td_tensor *plus(td_scope *s, td_tensor *x, double term) { return td_add(s, x, td_scope_number(s, term, x)); }
 
-TD_MAP1_NEAR(exp, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_EXP_NEAR), td_single_exp(x), EXP(x))
+// With a shorter form of the expression for float64 too.
+#define NEAR_MAP(name, measure, limit, near_double, expression)                                                        \
+  static const char name##_text[] = #expression;                                                                       \
+  TD_LOOP1_NEAR(FLOAT32, float, name, measure, limit, td_single_##name(x), expression)                                 \
+  TD_LOOP1_NEAR(FLOAT64, double, name, !(near_double), 1, td_math_##name##_near_double(x), expression)                 \
+  TD_MAP_TABLE(TD_EACH_FLOAT, name, 1, FLOATING)
+
+NEAR_MAP(exp, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_EXP_NEAR), fabs(x) < TD_MATH_EXP_NEAR, EXP(x))
 TD_KERNEL(exp)
 
 static int exp_vjp(td_rule *rule) {
@@ -98,7 +105,7 @@ static const td_op expm1_op = {
   .samples = any_samples,
 };
 
-TD_MAP1_NEAR(log, TD_SINGLE_NORMAL(x), TD_SINGLE_NORMALS, td_single_log(x), LOG(x))
+NEAR_MAP(log, TD_SINGLE_NORMAL(x), TD_SINGLE_NORMALS, TD_MATH_NORMAL(x), LOG(x))
 TD_KERNEL(log)
 
 static int log_vjp(td_rule *rule) {
@@ -124,7 +131,7 @@ static const td_op log_op = {
 
 td_tensor *td_log(td_scope *s, td_tensor *x) { return td_scope_apply(s, &log_op, NULL, 1, x); }
 
-TD_MAP1_NEAR(log2, TD_SINGLE_NORMAL(x), TD_SINGLE_NORMALS, td_single_log2(x), LOG2(x))
+NEAR_MAP(log2, TD_SINGLE_NORMAL(x), TD_SINGLE_NORMALS, TD_MATH_NORMAL(x), LOG2(x))
 TD_KERNEL(log2)
 
 static int log2_vjp(td_rule *rule) {
@@ -149,7 +156,7 @@ static const td_op log2_op = {
     .samples = positive_samples,
 };
 
-TD_MAP1_NEAR(log10, TD_SINGLE_NORMAL(x), TD_SINGLE_NORMALS, td_single_log10(x), LOG10(x))
+NEAR_MAP(log10, TD_SINGLE_NORMAL(x), TD_SINGLE_NORMALS, TD_MATH_NORMAL(x), LOG10(x))
 TD_KERNEL(log10)
 
 static int log10_vjp(td_rule *rule) {
@@ -259,7 +266,8 @@ static const td_op rsqrt_op = {
 TD_MAP2_NEAR(logaddexp, TD_SINGLE_SIZE(x - y), TD_SINGLE_BITS(TD_SINGLE_EXP_NEAR), td_single_logaddexp(x, y),
              LOGADDEXP(x, y))
 TD_KERNEL(logaddexp)
-TD_MAP2(TD_EACH_FLOAT, logaddexp2, FLOATING, T, LOGADDEXP2(x, y))
+TD_MAP2_NEAR(logaddexp2, TD_SINGLE_SIZE(x - y), TD_SINGLE_BITS(TD_SINGLE_EXP2_NEAR), td_single_logaddexp2(x, y),
+             LOGADDEXP2(x, y))
 TD_KERNEL(logaddexp2)
 
 // x's share of e^(factor x) + e^(factor y): half of two equal ones, none of nothing.

@@ -155,6 +155,9 @@ TD_INLINE float td_math_logit(float x) {
 TD_INLINE float td_math_logaddexp(float x, float y) {
   return fabsf(x - y) < TD_SINGLE_EXP_NEAR ? td_single_logaddexp(x, y) : (float)td_math_logaddexp_double(x, y);
 }
+TD_INLINE float td_math_logaddexp2(float x, float y) {
+  return fabsf(x - y) < TD_SINGLE_EXP2_NEAR ? td_single_logaddexp2(x, y) : (float)td_math_logaddexp2_double(x, y);
+}
 
 // ---- powers ----
 
@@ -417,7 +420,7 @@ TD_INLINE float td_math_tens(float x, double unit) { return (float)td_math_tens_
 #define ATANH(x) TD_BOTH_CHOICE(x, atanh)(x)
 #define LOGIT(x) TD_BOTH_CHOICE(x, logit)(x)
 #define LOGADDEXP(x, y) TD_BOTH_CHOICE(x, logaddexp)(x, y)
-#define LOGADDEXP2(x, y) ((T)td_math_logaddexp2_double(x, y))
+#define LOGADDEXP2(x, y) TD_BOTH_CHOICE(x, logaddexp2)(x, y)
 #define ERF(x) TD_SINGLE_CHOICE(x, erf)(x)
 #define ERFC(x) TD_BOTH_CHOICE(x, erfc)(x)
 #define CBRT(x) ((T)cbrt(x))

@@ -35,15 +35,20 @@ typedef struct td_math_power2 { // e^x = second (first + first rest), first and 
   double first, second, rest;
 } td_math_power2;
 
-// 2^n e^(r + lost), n whole and in [-1100, 1100], |r| <= ln 2 / 2
-TD_INLINE td_math_power2 td_math_power2_of(double n, double r, double lost) {
-  double half = (n * 0.5 + TD_MATH_SHIFT) - TD_MATH_SHIFT;
+// e^(r + lost) - 1, |r| <= ln 2 / 2
+TD_INLINE double td_math_exp_rest(double r, double lost) {
   double series = 1. / 720 + r * (1. / 5040 + r * (1. / 40320 + r * (1. / 362880 + r * (1. / 3628800 + r * (
                   1. / 39916800 + r * (1. / 479001600 + r * (1. / 6227020800)))))));
   series = 1. / 2 + r * (1. / 6 + r * (1. / 24 + r * (1. / 120 + r * series)));
+  return r + (lost + r * r * series);
+}
+
+// 2^n e^(r + lost), n whole and in [-1100, 1100]
+TD_INLINE td_math_power2 td_math_power2_of(double n, double r, double lost) {
+  double half = (n * 0.5 + TD_MATH_SHIFT) - TD_MATH_SHIFT;
   return (td_math_power2){ td_math_number((td_math_bits(half + TD_MATH_SHIFT) + 1023) << 52),
                            td_math_number((td_math_bits(n - half + TD_MATH_SHIFT) + 1023) << 52),
-                           r + (lost + r * r * series) };
+                           td_math_exp_rest(r, lost) };
 }
 
 // e^(x + tail), tail far smaller than x, which is in [-760, 760] or NaN
@@ -59,6 +64,13 @@ TD_INLINE double td_math_exp_scaled(double x, double tail, double factor) {
   return e.second * (e.first * factor + e.first * factor * e.rest);
 }
 TD_INLINE double td_math_exp_double(double x) { return td_math_exp_scaled(x, 0, 1); }
+
+#define TD_MATH_EXP_NEAR 708 // up to here e^x and e^-x are normal
+TD_INLINE double td_math_exp_near_double(double x) {
+  double shifted = x * TD_LOG2E + TD_MATH_SHIFT, n = shifted - TD_MATH_SHIFT;
+  double high = x - n * TD_LN2_HIGH, low = n * TD_LN2_LOW, r = high - low;
+  return td_math_number(td_math_bits(1 + td_math_exp_rest(r, (high - r) - low)) + (td_math_bits(shifted) << 52));
+}
 
 TD_INLINE double td_math_exp2_double(double x) {
   x = td_math_within(x, -1090, 1090);
@@ -108,12 +120,16 @@ typedef struct td_math_fraction { // x = 2^exponent (1 + f), 1 + f in [sqrt(1/2)
   double exponent, f;
 } td_math_fraction;
 
-TD_INLINE td_math_fraction td_math_fraction_of(double x) { // x > 0
+TD_INLINE td_math_fraction td_math_fraction_near(double x) { // x > 0 and normal
   const uint64_t root = 0x3fe6a09e00000000, one = 0x3ff0000000000000, fraction = 0x000fffffffffffff;
-  bool small = x < 0x1p-1022;
-  uint64_t bits = td_math_bits(small ? x * 0x1p54 : x) + (one - root);
+  uint64_t bits = td_math_bits(x) + (one - root);
   double exponent = td_math_number((bits >> 52) | 0x4330000000000000) - (0x1p52 + 1023);
-  return (td_math_fraction){ small ? exponent - 54 : exponent, td_math_number((bits & fraction) + root) - 1 };
+  return (td_math_fraction){ exponent, td_math_number((bits & fraction) + root) - 1 };
+}
+TD_INLINE td_math_fraction td_math_fraction_of(double x) { // x > 0
+  bool small = x < 0x1p-1022;
+  td_math_fraction p = td_math_fraction_near(small ? x * 0x1p54 : x);
+  return (td_math_fraction){ small ? p.exponent - 54 : p.exponent, p.f };
 }
 
 // What value says, but for the edges of log x.
@@ -136,29 +152,38 @@ TD_INLINE td_math_log_terms td_math_log_terms_of(double f) {
 }
 
 // log x + lost
-TD_INLINE double td_math_log_sum(double x, double lost) {
-  td_math_fraction p = td_math_fraction_of(x);
+TD_INLINE double td_math_log_of(td_math_fraction p, double lost) {
   td_math_log_terms t = td_math_log_terms_of(p.f);
   return t.rest + (p.exponent * TD_LN2_LOW + lost) - t.half + p.f + p.exponent * TD_LN2_HIGH;
 }
+TD_INLINE double td_math_log_sum(double x, double lost) { return td_math_log_of(td_math_fraction_of(x), lost); }
 TD_INLINE double td_math_log_double(double x) { return td_math_log_edges(x, td_math_log_sum(x, 0)); }
 
 // To the bases 2 and 10, whose powers have exact logarithms: the factor has a high part that products are exact with.
-TD_INLINE double td_math_log_base(double x, double high, double low, double two_high, double two_low) {
-  td_math_fraction p = td_math_fraction_of(x);
+TD_INLINE double td_math_log_base(td_math_fraction p, double high, double low, double two_high, double two_low) {
   td_math_log_terms t = td_math_log_terms_of(p.f);
   double head = td_math_number(td_math_bits(p.f - t.half) & 0xffffffff00000000), tail = (p.f - head) - t.half + t.rest;
-  double whole = p.exponent * two_high, part = head * high, sum = whole + part;
-  double rest = p.exponent * two_low + (tail + head) * low + tail * high + ((whole - sum) + part);
-  return td_math_log_edges(x, rest + sum);
+  double whole = p.exponent * two_high + 0, part = head * high + 0, sum = whole + part; // exact, no products any more
+  return (tail + head) * low + (p.exponent * two_low + ((whole - sum) + part)) + tail * high + sum;
 }
-TD_INLINE double td_math_log2_double(double x) {
-  return td_math_log_base(x, 1.44269504072144627571e+00, 1.67517131648865118353e-10, 1, 0);
+TD_INLINE double td_math_log2_of(td_math_fraction p) {
+  return td_math_log_base(p, 1.44269504072144627571e+00, 1.67517131648865118353e-10, 1, 0);
 }
-TD_INLINE double td_math_log10_double(double x) {
-  return td_math_log_base(x, 4.34294481878168880939e-01, 2.50829467116452752298e-11, 3.01029995663611771306e-01,
+TD_INLINE double td_math_log10_of(td_math_fraction p) {
+  return td_math_log_base(p, 4.34294481878168880939e-01, 2.50829467116652752298e-11, 3.01029995663611771306e-01,
                           3.69423907715893078616e-13);
 }
+TD_INLINE double td_math_log2_double(double x) {
+  return td_math_log_edges(x, td_math_log2_of(td_math_fraction_of(x)));
+}
+TD_INLINE double td_math_log10_double(double x) {
+  return td_math_log_edges(x, td_math_log10_of(td_math_fraction_of(x)));
+}
+
+#define TD_MATH_NORMAL(x) (((x) >= 0x1p-1022) & ((x) < INFINITY))
+TD_INLINE double td_math_log_near_double(double x) { return td_math_log_of(td_math_fraction_near(x), 0); }
+TD_INLINE double td_math_log2_near_double(double x) { return td_math_log2_of(td_math_fraction_near(x)); }
+TD_INLINE double td_math_log10_near_double(double x) { return td_math_log10_of(td_math_fraction_near(x)); }
 
 TD_INLINE double td_math_log1p_any(double x) { // the rounding of 1 + x is made good
   double u = 1 + x;

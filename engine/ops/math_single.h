@@ -207,6 +207,10 @@ TD_INLINE float td_single_logit(float x) {
 TD_INLINE float td_single_logaddexp(float x, float y) {
   return (x > y ? x : y) + td_single_log1p(td_single_exp(-fabsf(x - y)));
 }
+// log2(2^x + 2^y), |x - y| < TD_SINGLE_EXP2_NEAR
+TD_INLINE float td_single_logaddexp2(float x, float y) {
+  return (x > y ? x : y) + td_single_log1p(td_single_exp2(-fabsf(x - y))) * 0x1.715476p+0f;
+}
 
 // x - tanh(x), anywhere: by its series near 0, as (x - 1) + 2 / (e^2x + 1) beyond, where little cancels
 TD_INLINE float td_single_tanhshrink(float x) {

@@ -94,6 +94,8 @@ UNARY_MAP(cube_slope, 3 * (x * x))
 UNARY_MAP(root, x == -(T)INFINITY ? (T)INFINITY : SQRT(x + 0)) // of -0 it is 0
 UNARY_MAP(root_slope, x == -(T)INFINITY ? 0 : (T)0.5 / SQRT(x + 0))
 UNARY_MAP(reciprocal_slope, -((1 / x) * (1 / x)))
+UNARY_MAP(reciprocal_square, (1 / x) * (1 / x))
+UNARY_MAP(reciprocal_square_slope, -2 * ((1 / x) * (1 / x) * (1 / x)))
 
 typedef struct cheap_power {
   double exponent;
@@ -105,6 +107,7 @@ static const cheap_power cheap_powers[] = {
   { 3, &cube_map, &cube_slope_map },
   { 0.5, &root_map, &root_slope_map },
   { -1, &reciprocal_map, &reciprocal_slope_map },
+  { -2, &reciprocal_square_map, &reciprocal_square_slope_map },
 };
 
 // NULL: the exponent is none of these, or not one number.
@@ -193,9 +196,27 @@ static td_tensor *power_log(td_scope *s, td_tensor *x, td_tensor *y) {
 
 TD_MAP2(TD_EACH_NUMBER, power, COMMON, T, POWER(x, y))
 
+// Powers of one positive number in float32, whose logarithm is taken once.
+TD_LOOP1(FLOAT32, float, powers_of, T, (T)td_math_exp_wide((double)x * arguments[0]))
+static const td_map powers_of_map = {
+  .inputs = 1, .compute = TD_COMPUTE_COMMON, .loops = { [TD_FLOAT32] = powers_of_loop_FLOAT32 }
+};
+
+static bool has_one_base(const td_call *call) {
+  const td_view *x = &call->in[0], *y = &call->in[1], *out = &call->out[0];
+  if (x->size != 1 || y->size != out->size || x->dtype != TD_FLOAT32 || y->dtype != TD_FLOAT32) return false;
+  float base = *(const float *)x->data;
+  return base > 0 && base < INFINITY && base != 1;
+}
+
 static int power_kernel(const td_call *call) {
   const cheap_power *cheap = cheap_power_of(call);
   if (cheap) return td_map_run(call, cheap->power, 0);
+  if (has_one_base(call)) {
+    td_call exponents = *call;
+    exponents.in[0] = call->in[1];
+    return td_map_run(&exponents, &powers_of_map, log((double)*(const float *)call->in[0].data));
+  }
   if (td_dtype_is_float(call->out[0].dtype) || call->out[0].size == 0) return td_map_run(call, &power_map, 0);
   int64_t negative = td_map_find(&call->in[1], true);
   if (negative < 0) return td_map_run(call, &power_map, 0);
