@@ -50,6 +50,11 @@ static double square(double x) { return x * x; }
 static double cube(double x) { return pow(x, 3); }
 static double root(double x) { return pow(x, 0.5); }
 static double inverse(double x) { return pow(x, -1); }
+static double inverse_square(double x) { return pow(x, -2); }
+static double cube_slope(double x) { return 3 * pow(x, 2); }
+static double root_slope(double x) { return 0.5 * pow(x, -0.5); }
+static double inverse_slope(double x) { return -pow(x, -2); }
+static double inverse_square_slope(double x) { return -2 * pow(x, -3); }
 
 typedef struct row {
   const char *op;
@@ -106,6 +111,12 @@ static const row rows[] = {
     {.op = "power", .reference = cube, .bound = 1.5, .second = 3},
     {.op = "power", .reference = root, .bound = 0.5, .second = 0.5},
     {.op = "power", .reference = inverse, .bound = 0.5, .second = -1},
+    {.op = "power", .reference = inverse_square, .bound = 2, .second = -2},
+    {.op = "power", .reference = exp2, .bound = 1, .first = 2},
+    {.op = "power_slope", .reference = cube_slope, .bound = 1.5, .second = 3},
+    {.op = "power_slope", .reference = root_slope, .bound = 1.25, .second = 0.5},
+    {.op = "power_slope", .reference = inverse_slope, .bound = 2, .second = -1},
+    {.op = "power_slope", .reference = inverse_square_slope, .bound = 3.5, .second = -2},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
