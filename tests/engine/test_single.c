@@ -114,7 +114,7 @@ static const row rows[] = {
     {.op = "power", .reference = inverse_square, .bound = 2, .second = -2},
     {.op = "power", .reference = exp2, .bound = 1, .first = 2},
     {.op = "power_slope", .reference = cube_slope, .bound = 1.5, .second = 3},
-    {.op = "power_slope", .reference = root_slope, .bound = 1.25, .second = 0.5},
+    {.op = "power_slope", .reference = root_slope, .bound = 1.5, .second = 0.5},
     {.op = "power_slope", .reference = inverse_slope, .bound = 2, .second = -1},
     {.op = "power_slope", .reference = inverse_square_slope, .bound = 3.5, .second = -2},
 };
