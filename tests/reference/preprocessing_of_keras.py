@@ -52,6 +52,15 @@ LAYERS = [
 ]
 
 
+COLOURS = [   # of images with three channels
+    "RandomInvert((1., 1.))", "RandomInvert((1., 1.), value_range=(0, 100))", "RandomGrayscale(1.)",
+    "RandomHue((1., 1.))", "RandomHue((0., 0.))", "RandomPosterization((3, 3))", "RandomPosterization((8, 8))",
+    "RandomSharpness((1., 1.))", "RandomSharpness((0.1, 0.1))", "RandomGaussianBlur((1., 1.), sigma=(1., 1.))",
+    "RandomGaussianBlur((1., 1.), kernel_size=5, sigma=(0.7, 0.7))", "RandomErasing((0., 0.))", "Solarization()",
+    "AutoContrast()", "AutoContrast(value_range=(0, 300))",
+]
+
+
 def listed(x):
     return [round(float(value), 6) for value in np.asarray(keras.ops.convert_to_numpy(x)).reshape(-1)]
 
@@ -70,6 +79,13 @@ def main():
         layer = eval(text, dict(vars(L)))
         print(f'check("{text}", {text}(images(2, 5, 4, 2), training=True),\n      '
               f'{listed(layer(images(2, 5, 4, 2), training=True))})')
+    for text in COLOURS:
+        found = listed(eval(text, dict(vars(L)))(images(2, 5, 4, 3), training=True))
+        print(f'check("{text}", {text}(images(2, 5, 4, 3), training=True),\n      {found})')
+    for factor in (0.0, 0.3, 0.5, 0.7):
+        text = f"RandomSaturation(({factor}, {factor}), value_range=(0, 1))"
+        found = listed(eval(text, dict(vars(L)))(images(2, 5, 4, 3) / 255, training=True))
+        print(f'check("{text}", {text}(images(2, 5, 4, 3) / 255, training=True),\n      {found}, 1e-6)')
     first = "RandomRotation((0.1, 0.1), data_format='channels_first')"
     print(f'check("channels first", {first}(images(1, 2, 4, 5), training=True),')
     print(f"      {listed(eval('L.' + first)(images(1, 2, 4, 5), training=True))})")
