@@ -59,12 +59,16 @@ FLOATS(wide_mean, 0, PLUS, PLUS, finish_mean)
 
 // Four floats are added as floats, such fours as doubles: that costs half of what it takes to widen each, and what the
 // roundings add averages out. A four may overflow where the sum doesn't: then the unit is folded without fours.
-enum { NARROW_LANES = 64 };
+enum { NARROW_LANES = 64, SIDE_BY_SIDE = 8 /* short lines */ };
 
 TD_CLONES static void quick_lines(void *states, const td_piece *piece) {
   double *a = states;
   const float *x = piece->x;
-  for (int64_t r = 0, n = piece->n; r < piece->rows; r++, x += piece->pitch) {
+  int64_t n = piece->n, pitch = piece->pitch, r = 0;
+  for (; n < 2 * TD_LANES && r + SIDE_BY_SIDE <= piece->rows; r += SIDE_BY_SIDE, x += SIDE_BY_SIDE * pitch)
+    for (int64_t i = 0; i < n; i++)
+      for (int l = 0; l < SIDE_BY_SIDE; l++) a[r + l] += (double)x[l * pitch + i];
+  for (; r < piece->rows; r++, x += pitch) {
     double all = a[r];
     int64_t i = 0;
     if (n >= 2 * TD_LANES) {
