@@ -4,12 +4,16 @@
 #include "repl/screen/list.h"
 #include "repl/screen/panes.h"
 
+enum { KEYS_COLUMNS = 24 };
+
 typedef struct state {
   const td_pane_host *host;
   int32_t id;
   td_list_view list;
   td_text page;            // of the language; empty: the keys
   td_text keys;
+  td_text wrapped;         // what is shown, for so many columns; 0: to be made
+  int columns;
 } state;
 
 static void add_keys(td_text *text, enum td_request request) {
@@ -23,7 +27,7 @@ static void add_context(td_text *text, int context, const char *title) {
     td_text line = {0};
     td_text_add(&line, "  ");
     add_keys(&line, (enum td_request)i);
-    td_text_pad(&line, 24, ' ');
+    td_text_pad(&line, KEYS_COLUMNS, ' ');
     td_text_print(text, "%s%s\n", line.data ? line.data : "", td_request_rows[i].help);
     td_text_clear(&line);
   }
@@ -66,6 +70,7 @@ static void shown(void *self, bool visible) { // the keys of where one comes fro
   state *s = self;
   if (!visible) return;
   s->keys.length = 0;
+  s->columns = 0;
   s->list.top = 0;
   write_keys(s, s->host->context(s->host->owner));
 }
@@ -74,6 +79,7 @@ static void close_help(void *self) {
   state *s = self;
   td_text_clear(&s->page);
   td_text_clear(&s->keys);
+  td_text_clear(&s->wrapped);
 }
 
 static void take_event(void *self, const td_event *event) {
@@ -83,6 +89,7 @@ static void take_event(void *self, const td_event *event) {
   const td_report_text *report = (const td_report_text *)event->payload;
   if (report && report->payload.kind == TD_REPORT_TEXT) td_text_add_bytes(&s->page, report->text, report->length);
   else td_text_add(&s->page, event->text && *event->text ? event->text : "no help on that\n");
+  s->columns = 0;
   s->list.top = 0;
 }
 
@@ -99,6 +106,7 @@ static bool take_request(void *self, enum td_request request) {
   switch (request) {
   case TD_REQUEST_PANE_BACK:
     td_text_clear(&s->page);
+    s->columns = 0;
     s->list.top = 0;
     return true;
   case TD_REQUEST_PANE_SEARCH: case TD_REQUEST_PANE_OPEN:
@@ -113,10 +121,47 @@ static void write_title(void *self, td_text *title) {
   td_text_add(title, s->page.length ? "help (Backspace: keys, /: a name)" : "help and keys (/: a name)");
 }
 
+// ---- drawing ----
+
+enum { WIDE = 60, NARROW_INDENT = 4 };
+
+// Where a line goes on: under its text, behind its keys where there is room for both.
+static int indent_of(const char *line, size_t length, int columns) {
+  size_t blank = 0;
+  while (blank < length && line[blank] == ' ') blank++;
+  bool keys = blank && length > KEYS_COLUMNS && line[KEYS_COLUMNS - 1] == ' ' && line[KEYS_COLUMNS] != ' ';
+  if (keys && line[KEYS_COLUMNS - 2] == ' ') return columns >= WIDE ? KEYS_COLUMNS : NARROW_INDENT;
+  return (int)blank < columns / 2 ? (int)blank : 0;
+}
+
+static void wrap_line(td_text *out, const char *line, size_t length, int columns) {
+  int indent = indent_of(line, length, columns), left = 0;
+  const char *end = line + length;
+  do {
+    td_wrapped row = {.by = TD_WRAP_WORDS};
+    td_wrap_next(line, (size_t)(end - line), columns - left, &row);
+    td_text_pad(out, out->length + (size_t)left, ' ');
+    td_text_add_bytes(out, line, row.end);
+    td_text_add_char(out, '\n');
+    for (line += row.next; line < end && *line == ' ';) line++;
+    left = indent;
+  } while (line < end);
+}
+
+static void wrap(state *s, const td_text *text, int columns) {
+  s->wrapped.length = 0;
+  s->columns = columns;
+  for (size_t at = 0, length; at < text->length; at += length + 1) {
+    length = strcspn(text->data + at, "\n");
+    wrap_line(&s->wrapped, text->data + at, length, columns);
+  }
+}
+
 static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
   state *s = self;
   (void)focus;
-  const td_text *text = shown_text(s);
+  if (s->columns != area.columns) wrap(s, shown_text(s), area.columns);
+  const td_text *text = &s->wrapped;
   td_style plain = td_theme_style(s->host->theme, TD_LOOK_TEXT), head = td_theme_style(s->host->theme, TD_LOOK_HEADING);
   td_list_view_fit(&s->list, td_wrap_count(text->data, text->length, area.columns, TD_WRAP_WORDS), area.rows);
   td_wrapped row = {.by = TD_WRAP_WORDS};

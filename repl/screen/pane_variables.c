@@ -245,7 +245,7 @@ static void bytes_print(char text[16], int64_t bytes) {
   else snprintf(text, 16, unit && value < 100 ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
-enum { SHAPE = 17, BYTES = 8, NUMBER = 7, PERCENT = 5, SPARK = 8, WIDE = 60 };
+enum { SHAPE = 17, SHAPE_NARROW = 12, BYTES = 8, NUMBER = 7, PERCENT = 5, SPARK = 8, WIDE = 60 };
 
 // The columns that fit, the most telling first.
 typedef struct table {     // where they begin; -1: not shown
@@ -270,7 +270,8 @@ static measures measure(const state *s, int width) {
     shape_print(row, width, shape);
     int name = (int)strlen(row->path) + is_bad(row), columns = (int)strlen(shape);
     if (name > m.name) m.name = name;
-    if (columns > m.shape) m.shape = columns < SHAPE ? columns : SHAPE;
+    int most = width < WIDE ? SHAPE_NARROW : SHAPE;
+    if (columns > m.shape) m.shape = columns < most ? columns : most;
     m.gradient = m.gradient || !isnan(row->gradient_norm);
     m.dead = m.dead || !isnan(row->gradient_zeros);
     m.update = m.update || !isnan(row->update_ratio);

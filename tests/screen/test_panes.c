@@ -479,6 +479,24 @@ START_TEST(a_curve_is_found_and_saved) {
 }
 END_TEST
 
+// ---- help ----
+
+static enum td_context_kind at_prompt(void *owner) { return (void)owner, TD_IN_EDIT; }
+
+START_TEST(help_hangs_its_lines) { // under their text, behind the keys where there is room
+  open_pane(&td_pane_help);
+  host.context = at_prompt;
+  type->shown(state, true);
+  draw(60, 44);
+  shows("  Type code at the prompt below; Enter runs\n  it. A block ends with an empty line.\n");
+  shows("  Ctrl-O                run the entry and\n    bring up the one that followed it\n");
+  draw(60, 70);
+  shows("  Ctrl-O                run the entry and bring up the one that\n                        followed it\n");
+  draw(60, 8);
+  draw(3, 1);
+}
+END_TEST
+
 // ---- searching and filtering: the same in every pane ----
 
 static void search_for(const char *text) {
@@ -632,6 +650,7 @@ int main(void) {
   tcase_add_test(cases, legends_tell_raw_and_smoothed);
   tcase_add_test(cases, legends_fit_into_narrow_panes);
   tcase_add_test(cases, a_curve_is_found_and_saved);
+  tcase_add_test(cases, help_hangs_its_lines);
   tcase_add_test(cases, panes_are_searched);
   tcase_add_test(cases, the_log_is_searched);
   tcase_add_test(cases, any_size);
