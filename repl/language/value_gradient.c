@@ -129,9 +129,12 @@ static td_value differentiate(td_interpreter *I, gradient_function *f, td_argume
   const td_tensor *t = td_tensor_of(value);
   td_value packed = TD_NIL;
   if (!t || t->size != 1) {
-    td_raise(I, TD_CLASS_TYPE_ERROR, "%s: the function must return a scalar tensor", name_of(f));
-    td_raise_hint(I, t ? "reduce it: .sum() or .mean()" : "it returned %s; compute it from the argument's tensor",
-                  td_type_name(I, value));
+    td_text shape = {0};
+    if (t) td_shape_print(&shape, t->rank, t->shape);
+    td_raise(I, TD_CLASS_TYPE_ERROR, "%s: the function must return a scalar tensor, not %s%s", name_of(f),
+             t ? "one of shape " : td_type_name(I, value), shape.data ? shape.data : "");
+    td_raise_hint(I, t ? "reduce it: .sum() or .mean()" : "compute it from the argument's tensor");
+    td_text_clear(&shape);
   } else {
     bool several = td_is(f->argnums, &td_tuple_type) || td_is(f->argnums, &td_list_type);
     td_value sources = several ? TD_NIL : td_ref(call->values[numbers[0]]);
