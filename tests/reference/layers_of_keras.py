@@ -308,4 +308,13 @@ case("adaptive_max2d", L.AdaptiveMaxPooling2D(2), [(2, 7, 5, 2)])
 case("adaptive_max3d", L.AdaptiveMaxPooling3D((2, 1, 2)), [(1, 3, 4, 5, 2)])
 for name in ("squareplus", "sparse_plus", "sparse_sigmoid", "hard_shrink", "soft_shrink", "tanh_shrink", "hard_tanh"):
     case(f"activation_{name}", L.Dense(5, name), [(3, 4)], scaled("kernel", "bias"))
+weights_of = L.MelSpectrogram.linear_to_mel_weight_matrix
+weights_of.__defaults__ = weights_of.__defaults__[:-1] + ("float64",)   # else the triangles are float32's
+case("mel_spectrogram", L.MelSpectrogram(fft_length=32, sequence_stride=16, num_mel_bins=5, sampling_rate=8000),
+     [(2, 120)])
+case("mel_spectrogram_plain", L.MelSpectrogram(fft_length=32, sequence_stride=10, sequence_length=20, num_mel_bins=4,
+                                               min_freq=100., max_freq=3000., power_to_db=False, mag_exp=1.,
+                                               window="hamming", sampling_rate=8000), [(3, 90)])
+case("stft", None, [(2, 70)], call=lambda layer, x: list(keras.ops.stft(x, 12, 5, 16)))
+case("stft_ends", None, [(2, 70)], call=lambda layer, x: list(keras.ops.stft(x, 16, 4, 16, "hann", center=False)))
 save_file({key: np.array(value, order="C") for key, value in tensors.items()}, sys.argv[1])
