@@ -109,6 +109,9 @@ static td_gemm_job input_products(const walk *w) { // of all steps, where the ga
                        .ldc = pitch_of(w->cell->kept * w->units)};
 }
 
+// Between the examples of from_state: not the power of two that their rows often are, which few lines of a cache share.
+static int64_t state_pitch(const walk *w) { return w->cell->gates * w->units + 64 / w->bytes; }
+
 static td_gemm_job state_product(const walk *w) {
   int64_t rows = w->cell->gates * w->units, pitch = pitch_of(w->units);
   return (td_gemm_job){.b_transposed = true,
@@ -121,7 +124,7 @@ static td_gemm_job state_product(const walk *w) {
                        .ldb = pitch,
                        .b_packed = w->packed,
                        .c = w->from_state,
-                       .ldc = pitch_of(rows)};
+                       .ldc = state_pitch(w)};
 }
 
 static void place(const td_call *call, const td_recurrence *r, td_scratch *scratch, walk *w) {
@@ -141,7 +144,7 @@ static void place(const td_call *call, const td_recurrence *r, td_scratch *scrat
   if (r->mask < call->in_count && call->in[r->mask].data)
     w->mask = td_scratch_view(scratch, pool, &call->in[r->mask], TD_BOOL);
   w->bias = td_scratch_take(scratch, (r->cell->gates + 1) * w->units, w->bytes);
-  w->from_state = td_scratch_take(scratch, w->batch * r->cell->gates, w->units * w->bytes + 1);
+  w->from_state = td_scratch_take(scratch, w->batch, state_pitch(w) * w->bytes);
   w->zeros = td_scratch_take(scratch, w->batch, w->units * w->bytes + 1);
   if (w->batch > 1 && w->steps > 1)
     w->packed = td_scratch_take(scratch, td_gemm_packed_bytes(dtype, false, r->cell->gates * w->units, w->units), 1);
@@ -177,7 +180,7 @@ static void step_examples(void *argument, int64_t first, int64_t last) {
     int64_t at = w->time * w->batch + n;
     td_cell_step s = {.units = w->units,
                       .bias = w->bias,
-                      .from_state = w->from_state + n * w->cell->gates * H,
+                      .from_state = w->from_state + n * state_pitch(w) * w->bytes,
                       .kept = w->kept + at * kept,
                       .h_before = w->h_before + n * H,
                       .c_before = w->c_before + n * w->c_pitch,
