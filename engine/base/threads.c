@@ -1,14 +1,15 @@
 // The pool. One run at a time: the caller publishes a job and raises the ticket, takes chunks like any worker, and
 // waits until every worker that joined has left.
-//  1. ticket holds the run's number; workers spin on it for a few microseconds, then offer their core to others between
-//     looks, then sleep on it as a futex.
+//  1. ticket holds the run's number; workers spin on it for as long as ops mostly are apart, then sleep on it as a futex.
 //  2. A worker joins by raising busy and only then looks whether the job is still open. The caller closes the job, then
 //     waits for busy to be 0: after that nobody touches it, so it may live on the caller's stack.
 //  3. A stopped pool leaves chunks out. The flags that stop it are cleared on the caller's thread alone, after the run:
 //     once stopped, all later chunks and runs of a kernel are left out too.
 //  4. Each thread has a share of neighbouring chunks, the same one in runs of the same size, so that it finds in its
 //     core's cache what it wrote there; when it has done its own, it helps with the others' shares.
-//  5. A worker that starts nested work, a second caller, a forked child, and a pool whose workers can't be started run
+//  5. The system may wake a worker on the very core that the caller keeps busy, and leave it there: a worker that finds
+//     itself there moves away.
+//  6. A worker that starts nested work, a second caller, a forked child, and a pool whose workers can't be started run
 //     their chunks in order on themselves.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -29,7 +30,7 @@
 
 #include "engine/base/memory.h"
 
-enum { THREADS_MAX = 256, SPIN_NANOSECONDS = 5000, AWAKE_NANOSECONDS = 100000, SPIN_STEPS = 64 };
+enum { THREADS_MAX = 256, SPIN_NANOSECONDS = 50000, SPIN_STEPS = 64 };
 
 typedef struct job {
   td_pool *pool;
@@ -53,6 +54,7 @@ struct td_pool {
   const atomic_bool *breakable;
   atomic_flag taken; // a run is going on
   _Alignas(64) atomic_uint ticket;
+  atomic_int core; // where the caller raised it
   atomic_int sleepers;
   _Atomic(job *) open; // NULL: no job to join
   _Alignas(64) atomic_int busy;
@@ -116,7 +118,7 @@ static void run_serial(const td_pool *pool, int64_t chunks, td_chunk *work, void
 // ---- workers ----
 
 static unsigned wait_ticket(td_pool *pool, unsigned seen) {
-  int64_t start = 0;
+  int64_t until = 0;
   for (;;) {
     for (int i = 0; i < SPIN_STEPS; i++) {
       unsigned ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
@@ -124,9 +126,8 @@ static unsigned wait_ticket(td_pool *pool, unsigned seen) {
       relax();
     }
     int64_t now = nanoseconds();
-    if (!start) start = now;
-    if (now - start > AWAKE_NANOSECONDS) break;
-    if (now - start > SPIN_NANOSECONDS) sched_yield();
+    if (!until) until = now + SPIN_NANOSECONDS;
+    if (now > until) break;
   }
   atomic_fetch_add(&pool->sleepers, 1);
   unsigned ticket;
@@ -134,6 +135,14 @@ static unsigned wait_ticket(td_pool *pool, unsigned seen) {
     syscall(SYS_futex, &pool->ticket, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
   atomic_fetch_sub(&pool->sleepers, 1);
   return ticket;
+}
+
+static void leave_core(int core) { // for any other that this process may use
+  cpu_set_t all, others;
+  if (sched_getaffinity(0, sizeof all, &all)) return;
+  others = all;
+  CPU_CLR(core, &others);
+  if (CPU_COUNT(&others) && !sched_setaffinity(0, sizeof others, &others)) sched_setaffinity(0, sizeof all, &all);
 }
 
 static void *worker(void *argument) {
@@ -144,6 +153,8 @@ static void *worker(void *argument) {
   for (;;) {
     seen = wait_ticket(pool, seen);
     if (atomic_load_explicit(&pool->stop, memory_order_relaxed)) return NULL;
+    int core = sched_getcpu();
+    if (core >= 0 && core == atomic_load_explicit(&pool->core, memory_order_relaxed)) leave_core(core);
     atomic_fetch_add(&pool->busy, 1);
     job *j = atomic_load(&pool->open);
     if (j) run_chunks(j, (int)(own - pool->seats));
@@ -152,6 +163,7 @@ static void *worker(void *argument) {
 }
 
 static void raise_ticket(td_pool *pool) {
+  atomic_store_explicit(&pool->core, sched_getcpu(), memory_order_relaxed);
   atomic_fetch_add(&pool->ticket, 1);
   if (atomic_load(&pool->sleepers)) syscall(SYS_futex, &pool->ticket, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
