@@ -472,13 +472,21 @@ static td_tensor *fill_mask(td_interpreter *I, td_tensor *x, td_value key, td_te
   return apply(I, rows()->fill, in, 3);
 }
 
+static td_tensor *written_integers(td_interpreter *I, td_tensor *t, uint8_t dtype) { // takes over t
+  t = td_cast_to(I, t, dtype);
+  if (t) return t;
+  td_raise_renamed(I, "cast", "assignment");
+  td_raise_hint(I, "cast the tensor to a float dtype first, x.astype(float32)");
+  return NULL;
+}
+
 td_value td_tensor_with_item(td_interpreter *I, td_value container, td_value key, td_value value, td_value *kept) {
   selection s;
   td_tensor *x = td_unbox_tensor(container), *t = td_to_tensor(I, value, x->dtype), *updated = NULL;
   bool done = false;
   s.count = s.advanced = 0;
   if (!t) td_raise_within(I, "assignment: ");
-  if (t && td_dtype_category(x->dtype) == 1 && td_dtype_is_float(t->dtype)) t = td_cast_to(I, t, x->dtype);
+  if (t && td_dtype_category(x->dtype) == 1 && td_dtype_is_float(t->dtype)) t = written_integers(I, t, x->dtype);
   if (t) updated = fill_mask(I, x, key, t);
   if (t && !updated && select_key(I, &s, x, key)) {
     td_meta meta = td_tensor_meta(t);

@@ -194,16 +194,17 @@ static td_value tape_jvp(td_interpreter *I, td_value self, td_value *arguments) 
 
 static td_value derive_all(td_interpreter *I, td_value self, td_value *arguments, bool per_example) {
   flat targets = {.role = "the target"}, sources = {.role = "a source"};
+  const char *name = per_example ? "batch_jacobian" : "jacobian";
   td_value result = TD_NIL;
   bool zero, ok = wants_zero(I, arguments[2], &zero) && flatten(I, arguments[0], &targets, add_target) &&
                   flatten(I, arguments[1], &sources, add_source);
   if (ok && targets.count != 1) {
-    td_raise(I, TD_CLASS_VALUE_ERROR, "jacobian: takes one target, %d were given", targets.count);
+    td_raise(I, TD_CLASS_VALUE_ERROR, "%s: takes one target, %d were given", name, targets.count);
     ok = false;
   }
   td_tensor **out = ok ? td_memory_new_zero((size_t)(sources.count + 1) * sizeof *out) : NULL;
   if (out) {
-    td_busy busy = td_busy_start(I, per_example ? "batch_jacobian" : "jacobian");
+    td_busy busy = td_busy_start(I, name);
     int code = td_tape_jacobian(I->context, tape_of(self), targets.tensors[0], sources.sources, sources.count,
                                 per_example, zero, td_busy_tell, &busy, out);
     td_busy_end(&busy);
@@ -212,6 +213,7 @@ static td_value derive_all(td_interpreter *I, td_value self, td_value *arguments
   td_memory_free(out);
   flat_clear(&targets);
   flat_clear(&sources);
+  if (td_is_nil(result)) td_raise_renamed(I, "gradient", name);
   return result;
 }
 
@@ -260,9 +262,10 @@ bool td_tape_watch_leaf(td_interpreter *I, td_value leaf, void *argument) {
 }
 
 static td_value tape_watch(td_interpreter *I, td_value self, td_value *arguments) {
-  return td_nest_each(I, arguments[0], td_tape_watch_leaf, tape_of(self)) ? TD_NONE : TD_NIL;
+  if (td_nest_each(I, arguments[0], td_tape_watch_leaf, tape_of(self))) return TD_NONE;
+  td_raise_renamed(I, "gradient", "watch");
+  return TD_NIL;
 }
-
 
 static td_value tape_gradient(td_interpreter *I, td_value self, td_value *arguments) {
   bool zero;
