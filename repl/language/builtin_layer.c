@@ -68,12 +68,15 @@ static td_value parameter_names(td_interpreter *I, td_value self, td_value *argu
 
 // ---- what an object holds ----
 
+enum { RECORD, TRAINABLE, WEIGHTS, NAMES }; // attributes of a layer, and of its record
+
 typedef struct walk {
   td_interpreter *interpreter;
   td_class *class;                                      // what counts beside Variables
   bool (*part)(struct walk *, const char *, td_value);  // told of each; false: exception
   bool paths;                                           // part wants to know where
   bool frozen;                                          // those that training may change, also what is frozen now
+  td_str *names[NAMES];                                 // of gather
   td_list *found;
   td_dict *seen;                                        // addresses
 } walk;
@@ -176,11 +179,9 @@ static int seen_before(walk *w, td_value part) { // -1: exception
   return seen ? seen : td_dict_set(w->interpreter, w->seen, key, TD_NONE) ? 0 : -1;
 }
 
-static td_value attribute_of(td_interpreter *I, td_value instance, const char *name) {
-  td_str *text = td_str_intern(I, name, strlen(name));
-  td_value value = text ? td_attribute_find(I, instance, text) : TD_NIL;
-  td_unref(td_from(text));
-  return value;
+static td_value own_attribute(td_value v, td_str *name) { // borrowed; NIL: it has none
+  td_dict *attributes = td_is(v, &td_instance_type) ? ((td_instance *)v.o)->attributes : NULL;
+  return attributes ? td_dict_get_str(attributes, name) : TD_NIL;
 }
 
 // A layer's record says whether it is frozen and which weights it made, beside those that attributes hold.
@@ -192,17 +193,11 @@ static bool gather(walk *w, const char *path, td_value part) {
     bool counts = w->frozen ? ((td_variable_value *)part.o)->parameter : td_unbox_variable(part)->trainable;
     return !counts || td_list_append(w->interpreter, w->found, part);
   }
-  td_value record = attribute_of(w->interpreter, part, "_layer");
-  if (td_is_nil(record)) return td_is_nil(w->interpreter->raised);
-  td_value trained = attribute_of(w->interpreter, record, "trainable"),
-           weights = attribute_of(w->interpreter, record, "weights");
-  bool done = td_is_nil(w->interpreter->raised);
-  if (done && (w->frozen || td_truth(w->interpreter, trained) > 0))
-    done = walk_attributes(w, part) && (td_is_nil(weights) || walk_value(w, "", weights));
-  td_unref(trained);
-  td_unref(weights);
-  td_unref(record);
-  return done;
+  td_value record = own_attribute(part, w->names[RECORD]), trained = own_attribute(record, w->names[TRAINABLE]),
+           weights = own_attribute(record, w->names[WEIGHTS]);
+  if (td_is_nil(trained)) return true;
+  if (!w->frozen && td_truth(w->interpreter, trained) <= 0) return td_is_nil(w->interpreter->raised);
+  return walk_attributes(w, part) && (td_is_nil(weights) || walk_value(w, "", weights));
 }
 
 static bool gather_inner(walk *w, const char *path, td_value part) {
@@ -225,8 +220,12 @@ static td_value gather_variables(td_interpreter *I, td_value self, td_value *arg
   (void)self;
   walk w = {.interpreter = I, .part = gather, .frozen = td_truth(I, arguments[2]) == 1};
   if (!walk_begin(&w, "gather_variables", arguments)) return TD_NIL;
-  w.seen = td_dict_new(I);
-  return walk_end(&w, w.seen && gather(&w, "", arguments[0]));
+  static const char *const names[] = {[RECORD] = "_layer", [TRAINABLE] = "trainable", [WEIGHTS] = "weights"};
+  bool ready = (w.seen = td_dict_new(I)) != NULL;
+  for (int i = 0; ready && i < NAMES; i++) ready = (w.names[i] = td_str_intern(I, names[i], strlen(names[i]))) != NULL;
+  td_value found = walk_end(&w, ready && gather(&w, "", arguments[0]));
+  for (int i = 0; i < NAMES; i++) td_unref(td_from(w.names[i]));
+  return found;
 }
 
 // ---- names ----
