@@ -1,6 +1,7 @@
 // The pool. One run at a time: the caller publishes a job and raises the ticket, takes chunks like any worker, and
 // waits until every worker that joined has left.
-//  1. ticket holds the run's number; workers spin on it for as long as ops mostly are apart, then sleep on it as a futex.
+//  1. ticket holds the run's number; workers spin on it for as long as ops mostly are apart, then sleep on it as a
+//     futex.
 //  2. A worker joins by raising busy and only then looks whether the job is still open. The caller closes the job, then
 //     waits for busy to be 0: after that nobody touches it, so it may live on the caller's stack.
 //  3. A stopped pool leaves chunks out. The flags that stop it are cleared on the caller's thread alone, after the run:

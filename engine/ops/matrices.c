@@ -204,7 +204,8 @@ static void batch_chunk(void *argument, int64_t chunk) {
 int64_t td_matrices_workspace(const td_call *call, const td_solver *solver) {
   batch b;
   batch_open(call, solver, &b);
-  return (b.apart ? 0 : b.chunks * b.scratch_bytes) + ALIGNMENT; // of its own even where no scratch is taken: its address says "run"
+  // Some even where no scratch is taken: its address says "run".
+  return (b.apart ? 0 : b.chunks * b.scratch_bytes) + ALIGNMENT;
 }
 
 static void print_place(const batch *b, int64_t index, char *text, size_t size) { // "a[2, 0]"

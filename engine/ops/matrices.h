@@ -58,8 +58,8 @@ void *td_take(td_problem *p, int64_t count,
               int64_t bytes); // 64-byte aligned scratch; meaningless while scratch is NULL
 void td_matrix_load(const td_problem *p, const td_matrix *m, void *columns); // column by column, in p's dtype
 void td_matrix_store(const td_problem *p, const td_matrix *m, const void *columns, int64_t leading); // from such
-// What a routine that was asked for its workspace answered in size, as a number that is large enough: float32 has no room
-// for all the digits of a large one. At least 1.
+// What a routine that was asked for its workspace answered in size, as a number that is large enough: float32 has no
+// room for all the digits of a large one. At least 1.
 int td_work_length(const td_problem *p, const double *size);
 bool td_work_fits(const td_problem *p); // in LAPACK's ints, for a routine whose workspace grows with n^2
 const char *td_needs_lapack(const td_arg *args); // .missing of a row that always does

@@ -2,8 +2,8 @@
 //  1. Every form is x as [batch, groups, channels, places]: standardized over channels and places of each batch and
 //     group (layers, groups, instances), or over batch and places of each group (batches; channels is 1).
 //  2. Weights and shifts belong to a group and channel.
-//  3. Numbers are taken relative to the mean. Of float32 ones sums of few are float, those of sums double; all is double
-//     where there are few numbers, or float can't hold their squares. A piece of work is cut by sizes alone.
+//  3. Numbers are taken relative to the mean. Of float32 ones sums of few are float, those of sums double; all is
+//     double where there are few numbers, or float can't hold their squares. A piece of work is cut by sizes alone.
 #ifndef TD_OPS_NORMS_H
 #define TD_OPS_NORMS_H
 #include "engine/ops/flat.h"

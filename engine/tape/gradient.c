@@ -66,7 +66,8 @@ void td_tensor_warn_of_grad(td_context *context, const td_tensor *t) {
   char line[80];
   td_place_describe(context, record->place, line, sizeof line);
   td_tape_warn(context,
-               "grad: only leaves have one, and this tensor was computed at %s; ask the leaf, or tape.gradient(loss, x)",
+               "grad: only leaves have one, and this tensor was computed at %s; ask the leaf, or "
+               "tape.gradient(loss, x)",
                line);
 }
 
