@@ -1,8 +1,8 @@
 // Scalar functions of float32 that are computed in float32 throughout, for the expressions of elementwise rows. Each
 // holds where its comment says; math.h has the others' ends, in double. They have no branch, no table and no call, so
 // that loops over them vectorise, and are within 4 ulp (gelu's tail within 5.5), most within 2.5, also where a product
-// and a sum are rounded apart. No sum has two products: which of them it is fused with is the compiler's choice, and may
-// be another one in another loop. The series are minimax fits.
+// and a sum are rounded apart. No sum has two products: which of them it is fused with is the compiler's choice, and
+// may be another one in another loop. The series are minimax fits.
 #ifndef TD_OPS_MATH_SINGLE_H
 #define TD_OPS_MATH_SINGLE_H
 #include <math.h>
