@@ -1,4 +1,4 @@
-// The ground floor: memory, errors, texts, numbers, threads and random numbers. Each test leaves as many live bytes as
+// The ground floor: memory, errors, texts, numbers, hashes, threads and random numbers. Each test leaves as many live bytes as
 // it found. Files have a suite of their own in test_file.c.
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -19,6 +19,7 @@
 
 #include "engine/base/context.h"
 #include "engine/base/detached.h"
+#include "engine/base/hash.h"
 #include "engine/base/memory.h"
 #include "engine/base/random.h"
 #include "engine/base/text.h"
@@ -721,6 +722,40 @@ END_TEST
 
 // ---- random numbers ----
 
+// ---- hashes ----
+
+// TensorFlow's to_hash_bucket_fast, and to_hash_bucket_strong with the key (133, 137), of the first letters.
+START_TEST(hashes_known_answers) {
+  static const struct { size_t length; uint64_t plain, keyed; } known[] = {
+      {0, UINT64_C(0x9ae16a3b2f90404f), UINT64_C(0x4464e36d49835ad4)},
+      {1, UINT64_C(0xb3454265b6df75e3), UINT64_C(0x6239e4ed0a5f3eca)},
+      {3, UINT64_C(0x2d5b0cbcc48fdc6b), UINT64_C(0x427fbf5c077cc6c5)},
+      {4, UINT64_C(0x7b803bc75cee3292), UINT64_C(0xdac3b13cded8b5fb)},
+      {7, UINT64_C(0xed26868869003b0a), UINT64_C(0x71aa2512d54f7135)},
+      {8, UINT64_C(0x93b52af6d9b92820), UINT64_C(0x0595f3cff22cd44e)},
+      {16, UINT64_C(0xf496a3696582095e), UINT64_C(0x95878272edde6915)},
+      {17, UINT64_C(0x1f0c64814df23a1a), UINT64_C(0x80f5fe01de52af27)},
+      {32, UINT64_C(0xe4880aa81eb072fd), UINT64_C(0x83b64c9db154bb24)},
+      {33, UINT64_C(0xa11779744df6e238), UINT64_C(0x43d6eee877d3eaf8)},
+      {64, UINT64_C(0xdb874bf15499c039), UINT64_C(0x6aa38c863e3dbf98)},
+      {65, UINT64_C(0x97519f99786933fd), UINT64_C(0x035fb6f742c19358)},
+      {128, UINT64_C(0x3d466e5101fadb26), UINT64_C(0xb698e8da2568bdc7)},
+      {199, UINT64_C(0x9f42a1292de01e86), UINT64_C(0xd50de97b0b34359e)},
+  };
+  const uint64_t key[2] = {133, 137};
+  char letters[200];
+  for (int i = 0; i < 200; i++) letters[i] = (char)('a' + (i * 7 + i / 26) % 26);
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    char *alone = td_memory_new(known[i].length + 1); // reads beyond it are seen
+    memcpy(alone, letters, known[i].length);
+    ck_assert(td_hash_bytes(alone, known[i].length) == known[i].plain);
+    ck_assert(td_hash_keyed(key, alone, known[i].length) == known[i].keyed);
+    td_memory_free(alone);
+  }
+  ck_assert(td_hash_join(UINT64_C(0xDECAFCAFFE), 5) != td_hash_join(5, UINT64_C(0xDECAFCAFFE)));
+}
+END_TEST
+
 START_TEST(philox_known_answers) { // the vectors that its authors publish
   static const struct {
     uint64_t key, counter, stream;
@@ -800,6 +835,8 @@ int main(void) {
   tcase_add_test(tests, sleeping_workers_wake);
   tcase_add_test(tests, forked_child_runs_alone);
   tcase_add_test(tests, wanted_threads);
+  tests = test_case(suite, "hash");
+  tcase_add_test(tests, hashes_known_answers);
   tests = test_case(suite, "random");
   tcase_add_test(tests, philox_known_answers);
   tcase_add_test(tests, unit_intervals);
