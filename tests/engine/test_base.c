@@ -1,5 +1,5 @@
-// The ground floor: memory, errors, texts, numbers, hashes, threads and random numbers. Each test leaves as many live bytes as
-// it found. Files have a suite of their own in test_file.c.
+// The ground floor: memory, errors, texts, numbers, hashes, threads and random numbers. Each test leaves as many live
+// bytes as it found. Files have a suite of their own in test_file.c.
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
