@@ -152,7 +152,8 @@ static void take_table(state *s, const td_event *event) {
   s->waiting = false;
   s->next_look = s->host->now(s->host->owner) + LOOK_APART * event->seconds;
   if (!event->payload || event->payload->kind != TD_REPORT_TAPE) {
-    snprintf(s->problem, sizeof s->problem, "%s", event->text ? event->text : "");
+    const char *why = event->text ? event->text : "", *class = strstr(why, "Error: ");
+    snprintf(s->problem, sizeof s->problem, "%s", class ? class + strlen("Error: ") : why);
     return;
   }
   bool at_end = !s->report || s->list.selected >= s->row_count - 1;
@@ -546,7 +547,9 @@ static void draw(void *self, td_surface *surface, td_rect area, bool focus) {
     td_style faint = td_theme_style(s->host->theme, TD_LOOK_FAINT);
     const char *said = *s->problem ? s->problem : s->waiting ? "looking" : "no tape yet";
     int row = td_words_draw(surface, area, 1, said, faint);
-    td_words_draw(surface, area, row, "with GradientTape() as tape: records what runs in it", faint);
+    td_words_draw(surface, area, row,
+                  "with GradientTape() as tape: records what runs in it; the tapes of fit are here while it runs",
+                  faint);
     return;
   }
   int detail = area.rows >= 2 * DETAIL_ROWS ? DETAIL_ROWS : area.rows >= 12 ? area.rows / 2 : 0;
