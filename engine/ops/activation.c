@@ -338,7 +338,9 @@ static const char gelu_text[] = "p != 0 ? GELU_TANH(x) : GELU(x)";
 TD_LOOP1_NEAR(FLOAT32, float, gelu, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_BELL_NEAR), td_single_gelu(x), GELU(x))
 TD_LOOP1(FLOAT64, double, gelu, T, GELU(x))
 TD_MAP_TABLE(TD_EACH_FLOAT, gelu, 1, FLOATING)
-TD_EACH_FLOAT(TD_LOOP1, gelu_tanh, T, GELU_TANH(x))
+TD_LOOP1_NEAR(FLOAT32, float, gelu_tanh, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_GELU_NEAR),
+              td_single_gelu_tanh(x), GELU_TANH(x))
+TD_LOOP1(FLOAT64, double, gelu_tanh, T, GELU_TANH(x))
 TD_MAP_TABLE(TD_EACH_FLOAT, gelu_tanh, 1, FLOATING)
 
 static const char gelu_slope_text[] = "p != 0 ? GELU_TANH_SLOPE(x) : GELU_SLOPE(x)";
@@ -346,7 +348,9 @@ TD_LOOP1_NEAR(FLOAT32, float, gelu_slope, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_S
               td_single_gelu_slope(x), GELU_SLOPE(x))
 TD_LOOP1(FLOAT64, double, gelu_slope, T, GELU_SLOPE(x))
 TD_MAP_TABLE(TD_EACH_FLOAT, gelu_slope, 1, FLOATING)
-TD_EACH_FLOAT(TD_LOOP1, gelu_tanh_slope, T, GELU_TANH_SLOPE(x))
+TD_LOOP1_NEAR(FLOAT32, float, gelu_tanh_slope, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_GELU_NEAR),
+              td_single_gelu_tanh_slope(x), GELU_TANH_SLOPE(x))
+TD_LOOP1(FLOAT64, double, gelu_tanh_slope, T, GELU_TANH_SLOPE(x))
 TD_MAP_TABLE(TD_EACH_FLOAT, gelu_tanh_slope, 1, FLOATING)
 
 static const char *const approximations[] = { "none", "tanh", NULL };

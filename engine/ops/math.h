@@ -279,20 +279,25 @@ TD_INLINE double td_math_tanhshrink_double(double x) {
   return fabs(x) < 1 ? near : fabs(x) == INFINITY ? x : x - td_math_tanh_double(x);
 }
 
-// gelu by tanh as x sigmoid(u) with u = 2 sqrt(2 / pi) (x + 0.044715 x^3): the same, and nothing cancels.
-#define TD_GELU_1 1.5957691216057308  // 2 sqrt(2 / pi)
-#define TD_GELU_3 0.07135481627260024 // 0.044715 of it
+// gelu by tanh: see math_single.h.
 #define X(type, suffix, sigmoid)                                                                                       \
-  TD_INLINE type td_math_gelu_tanh##suffix(type x) {                                                                   \
+  TD_INLINE type td_math_gelu_tanh##suffix(double x) {                                                                 \
     double v = td_math_within(x, -28, INFINITY);                                                                       \
     return (type)(v * sigmoid(v * (TD_GELU_1 + TD_GELU_3 * v * v)));                                                   \
   }                                                                                                                    \
-  TD_INLINE type td_math_gelu_tanh_slope##suffix(type x) {                                                             \
+  TD_INLINE type td_math_gelu_tanh_slope##suffix(double x) {                                                           \
     double v = td_math_within(x, -28, 28), y = sigmoid(v * (TD_GELU_1 + TD_GELU_3 * v * v));                           \
     return (type)(y + v * y * (1 - y) * (TD_GELU_1 + 3 * TD_GELU_3 * v * v));                                          \
   }
-X(float, , td_math_sigmoid_wide)
+X(float, _wide, td_math_sigmoid_wide)
 X(double, _double, td_math_sigmoid_double)
+#undef X
+#define X(name)                                                                                                        \
+  TD_INLINE float td_math_##name(float x) {                                                                            \
+    return fabsf(x) < TD_SINGLE_GELU_NEAR ? td_single_##name(x) : td_math_##name##_wide(x);                            \
+  }
+X(gelu_tanh)
+X(gelu_tanh_slope)
 #undef X
 
 // The logarithm of gamma of a normal number above 0: around 1 and 2, where it is 0, by a series about 3/2 and from 3/4

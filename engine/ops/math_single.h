@@ -357,6 +357,28 @@ TD_INLINE float td_single_gelu_slope(float x) {
   float bell = td_single_bell(x, 0.5f), tail = td_single_normal_tail(x, bell);
   return (x > 0 ? 1 - tail : tail) + x * bell * 0x1.988454p-2f;
 }
+
+// gelu by tanh as x sigmoid(u) with u = 2 sqrt(2 / pi) (x + 0.044715 x^3), and its derivative; |x| < 9. u is computed
+// in double: its exponential would multiply what float32 lacks.
+#define TD_GELU_1 1.5957691216057308  // 2 sqrt(2 / pi)
+#define TD_GELU_3 0.07135481627260024 // 0.044715 of it
+#define TD_SINGLE_GELU_NEAR 9
+TD_INLINE float td_single_gelu_power(float x) { // e^-|u|
+  double v = fabs((double)x), u = v * (TD_GELU_1 + TD_GELU_3 * v * v);
+  td_single_split s = td_single_split_of(-(float)u);
+  s.r = s.r + (float)((double)(float)u - u);
+  return td_single_exp_of(s);
+}
+TD_INLINE float td_single_gelu_tanh(float x) {
+  float e = td_single_gelu_power(x);
+  return x * (x >= 0 ? 1 : e) / (1 + e);
+}
+TD_INLINE float td_single_gelu_tanh_slope(float x) {
+  float e = td_single_gelu_power(x), part = 1 / (1 + e), other = e * part;
+  float steep = (float)TD_GELU_1 + (float)(3 * TD_GELU_3) * x * x;
+  return (x >= 0 ? part : other) * (1 + x * steep * (x >= 0 ? other : part));
+}
+
 // The number whose erf is x, |x| < 1, from w = -log(1 - x^2) (after Giles: Approximating the erfinv function, 2010)
 TD_INLINE float td_single_erfinv(float x) {
   float a = fabsf(x), w = -td_single_log((1 - a) * (1 + a)), c = w - 2.5f, t = sqrtf(w) - 3;
