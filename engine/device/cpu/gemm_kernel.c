@@ -1,4 +1,4 @@
-// gemm_tile.h for AVX-512, for AVX2 with FMA, and for any machine; the first call picks.
+// gemm_tile.inc for AVX-512, for AVX2 with FMA, and for any machine; the first call picks.
 #include "engine/device/cpu/gemm_kernel.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ enum { FLOAT_RUN = 64, DOUBLE_RUN = 1 << 20 };
 #define RUN FLOAT_RUN
 #define TARGET AVX512
 #define TURN TURN_FLOATS
-#include "engine/device/cpu/gemm_tile.h"
+#include "engine/device/cpu/gemm_tile.inc"
 
 #define NAME(part) double_avx512_##part
 #define T double
@@ -44,7 +44,7 @@ enum { FLOAT_RUN = 64, DOUBLE_RUN = 1 << 20 };
 #define RUN DOUBLE_RUN
 #define TARGET AVX512
 #define TURN TURN_DOUBLES
-#include "engine/device/cpu/gemm_tile.h"
+#include "engine/device/cpu/gemm_tile.inc"
 
 #define NAME(part) single_avx2_##part
 #define T float
@@ -53,7 +53,7 @@ enum { FLOAT_RUN = 64, DOUBLE_RUN = 1 << 20 };
 #define RUN FLOAT_RUN
 #define TARGET AVX2
 #define TURN TURN_FLOATS
-#include "engine/device/cpu/gemm_tile.h"
+#include "engine/device/cpu/gemm_tile.inc"
 
 #define NAME(part) double_avx2_##part
 #define T double
@@ -62,7 +62,7 @@ enum { FLOAT_RUN = 64, DOUBLE_RUN = 1 << 20 };
 #define RUN DOUBLE_RUN
 #define TARGET AVX2
 #define TURN TURN_DOUBLES
-#include "engine/device/cpu/gemm_tile.h"
+#include "engine/device/cpu/gemm_tile.inc"
 #endif
 
 #define NAME(part) single_##part
@@ -72,7 +72,7 @@ enum { FLOAT_RUN = 64, DOUBLE_RUN = 1 << 20 };
 #define RUN FLOAT_RUN
 #define TARGET
 #define TURN TURN_FLOATS
-#include "engine/device/cpu/gemm_tile.h"
+#include "engine/device/cpu/gemm_tile.inc"
 
 #define NAME(part) double_##part
 #define T double
@@ -81,7 +81,7 @@ enum { FLOAT_RUN = 64, DOUBLE_RUN = 1 << 20 };
 #define RUN DOUBLE_RUN
 #define TARGET
 #define TURN TURN_DOUBLES
-#include "engine/device/cpu/gemm_tile.h"
+#include "engine/device/cpu/gemm_tile.inc"
 
 const td_gemm_kernel *td_gemm_kernel_of(uint8_t dtype) {
   bool single = dtype == TD_FLOAT32;
