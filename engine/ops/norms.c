@@ -9,7 +9,7 @@
 enum {
   LANES = 16,
   FOURS = 4 * LANES,
-  AHEAD = 512, // numbers fetched before they are needed: the processor's own foresight ends with a page
+  AHEAD = 1024, // numbers fetched before they are needed: the processor's own foresight ends with a page
   SHORT = 32, // places below which a batch's channels stand side by side
   WIDTH = 64, // columns side by side
   PIECES = 16, // of the batch, in sums over it
@@ -91,6 +91,10 @@ typedef struct runs {
   int64_t count, length, pitch, step;
 } runs;
 
+typedef struct totals { // of numbers, and of their products with others or themselves
+  double sum, product;
+} totals;
+
 // Numbers of type T, worked on as A. Sums of four are A, those of sums double. W: of dw and db.
 #define LOOPS(T, A, W, name)                                                                                          \
   INLINE double name##_total(runs r, const T *x) {                                                                    \
@@ -113,7 +117,7 @@ typedef struct runs {
     return lanes[0] + rest;                                                                                           \
   }                                                                                                                   \
   /* sums of distances from near, and of their squares */                                                             \
-  INLINE void name##_spread(runs r, const T *x, A near, double *sum, double *square) {                                \
+  INLINE totals name##_spread(runs r, const T *x, A near) {                                                           \
     double lanes[LANES] = {0}, squares[LANES] = {0}, rest = 0, rest_square = 0;                                       \
     for (int64_t run = 0; run < r.count; run++, x += r.pitch) {                                                       \
       int64_t i = 0;                                                                                                  \
@@ -142,8 +146,7 @@ typedef struct runs {
     }                                                                                                                 \
     FOLD_LANES(lanes);                                                                                                \
     FOLD_LANES(squares);                                                                                              \
-    *sum = lanes[0] + rest;                                                                                           \
-    *square = squares[0] + rest_square;                                                                               \
+    return (totals){lanes[0] + rest, squares[0] + rest_square};                                                       \
   }                                                                                                                   \
   /* y = h w + b of one run: w and b for each place, or NULL for 1 and 0 */                                           \
   INLINE void name##_standardize(const T *x, T *y, int64_t n, moments m, const T *w, const T *b) {                    \
@@ -166,8 +169,7 @@ typedef struct runs {
     }                                                                                                                 \
   }                                                                                                                   \
   /* sums of g = c w and of g h; and, where dw and db are given, c h and c of each place are added to them */         \
-  INLINE void name##_products_of(runs r, const T *x, const T *c, const T *w, moments m, double *plain,                \
-                                 double *product, W *dw, W *db) {                                                     \
+  INLINE totals name##_products_of(runs r, const T *x, const T *c, const T *w, moments m, W *dw, W *db) {             \
     A near = (A)m.near, off = (A)m.off, scale = (A)m.scale;                                                           \
     double sums[LANES] = {0}, products[LANES] = {0}, rest = 0, rest_product = 0;                                      \
     for (int64_t run = 0; run < r.count; run++, x += r.pitch, c += r.pitch) {                                         \
@@ -200,16 +202,13 @@ typedef struct runs {
     }                                                                                                                 \
     FOLD_LANES(sums);                                                                                                 \
     FOLD_LANES(products);                                                                                             \
-    *plain = sums[0] + rest;                                                                                          \
-    *product = products[0] + rest_product;                                                                            \
+    return (totals){sums[0] + rest, products[0] + rest_product};                                                      \
   }                                                                                                                   \
-  INLINE void name##_products(runs r, const T *x, const T *c, moments m, double *plain, double *product) {            \
-    name##_products_of(r, x, c, NULL, m, plain, product, NULL, NULL);                                                 \
+  INLINE totals name##_products(runs r, const T *x, const T *c, moments m) {                                          \
+    return name##_products_of(r, x, c, NULL, m, NULL, NULL);                                                          \
   }                                                                                                                   \
-  INLINE void name##_weigh(runs r, const T *x, const T *c, const T *w, moments m, double *plain, double *product,     \
-                           W *dw, W *db) {                                                                            \
-    if (w) name##_products_of(r, x, c, w, m, plain, product, dw, db);                                                 \
-    else name##_products_of(r, x, c, NULL, m, plain, product, dw, db);                                                \
+  INLINE totals name##_weigh(runs r, const T *x, const T *c, const T *w, moments m, W *dw, W *db) {                   \
+    return w ? name##_products_of(r, x, c, w, m, dw, db) : name##_products_of(r, x, c, NULL, m, dw, db);              \
   }                                                                                                                   \
   /* dx = scale (c w - plain - h product) of one run: w for each place, or NULL for 1 */                              \
   INLINE void name##_back(const T *x, const T *c, const T *w, T *dx, int64_t n, moments m, double plain,              \
@@ -242,9 +241,8 @@ LOOPS(double, double, double, twofold)
   INLINE moments name##_moments(const td_norm *v, runs r, const T *x) {                                               \
     int64_t n = r.count * r.length;                                                                                   \
     A near = v->centred ? (A)(name##_total(r, x) / (double)n) : 0;                                                    \
-    double sum, squares;                                                                                              \
-    name##_spread(r, x, near, &sum, &squares);                                                                        \
-    return finish(v, (double)near, sum, squares, n);                                                                  \
+    totals t = name##_spread(r, x, near);                                                                             \
+    return finish(v, (double)near, t.sum, t.product, n);                                                              \
   }                                                                                                                   \
   TD_CLONES static bool name##_row(const task *t, int64_t row) {                                                      \
     const td_norm *v = t->v;                                                                                          \
@@ -267,19 +265,17 @@ LOOPS(double, double, double, twofold)
     T *dx = (T *)t->y + row * n;                                                                                      \
     const runs whole = {1, n, 0, 0}, one = {1, v->places, 0, 0}, each = {v->channels, v->places, v->places, 1};       \
     moments m = name##_moments(v, whole, x);                                                                          \
-    double plain = 0, product = 0;                                                                                    \
+    totals all = {0, 0};                                                                                              \
     if (!FIT(m)) return false;                                                                                        \
-    if (v->places == 1) name##_weigh(whole, x, c, w, m, &plain, &product, dw, db);                                    \
+    if (v->places == 1) all = name##_weigh(whole, x, c, w, m, dw, db);                                                \
     for (int64_t k = 0, at = 0; v->places > 1 && k < v->channels; k++, at += v->places) {                             \
-      double shift, weight;                                                                                           \
-      name##_products(one, x + at, c + at, m, &shift, &weight);                                                       \
-      plain += shift * (w ? (double)w[k] : 1);                                                                        \
-      product += weight * (w ? (double)w[k] : 1);                                                                     \
-      dw[k] += (W)weight;                                                                                             \
-      db[k] += (W)shift;                                                                                              \
+      totals own = name##_products(one, x + at, c + at, m);                                                           \
+      all.sum += own.sum * (w ? (double)w[k] : 1);                                                                    \
+      all.product += own.product * (w ? (double)w[k] : 1);                                                            \
+      dw[k] += (W)own.product;                                                                                        \
+      db[k] += (W)own.sum;                                                                                            \
     }                                                                                                                 \
-    plain = v->centred ? plain / (double)n : 0;                                                                       \
-    product /= (double)n;                                                                                             \
+    double plain = v->centred ? all.sum / (double)n : 0, product = all.product / (double)n;                           \
     if (v->places == 1) name##_back(x, c, w, dx, n, m, plain, product);                                               \
     else name##_back_runs(each, x, c, w, dx, m, plain, product);                                                      \
     return true;                                                                                                      \
@@ -360,12 +356,12 @@ static void add_pieces(void *argument, int64_t first, int64_t last) {
       name##_standardize_runs(r, x, (T *)t->y + first, m, w, t->b ? (const T *)t->b + group : NULL);                  \
       return true;                                                                                                    \
     }                                                                                                                 \
-    double plain, product, each = (w ? (double)*w : 1) / (double)(v->batch * v->places);                              \
-    name##_products(r, x, (const T *)t->c + first, m, &plain, &product);                                              \
-    store(v, t->dw, group, product);                                                                                  \
-    store(v, t->db, group, plain);                                                                                    \
-    name##_back_runs(r, x, (const T *)t->c + first, w, (T *)t->y + first, m, v->centred ? plain * each : 0,           \
-                     product * each);                                                                                 \
+    double each = (w ? (double)*w : 1) / (double)(v->batch * v->places);                                              \
+    totals all = name##_products(r, x, (const T *)t->c + first, m);                                                   \
+    store(v, t->dw, group, all.product);                                                                              \
+    store(v, t->db, group, all.sum);                                                                                  \
+    name##_back_runs(r, x, (const T *)t->c + first, w, (T *)t->y + first, m, v->centred ? all.sum * each : 0,         \
+                     all.product * each);                                                                             \
     return true;                                                                                                      \
   }
 BATCHES(float, quick, is_ordinary)
@@ -423,6 +419,7 @@ static void fold_columns(const strip *s, const td_norm *v, const double *columns
   typedef struct name##_columns {                                                                                     \
     A near[WIDTH], off[WIDTH], scale[WIDTH], w[WIDTH], b[WIDTH], less[WIDTH], product[WIDTH];                         \
     double sums[WIDTH], products[WIDTH];                                                                              \
+    moments m[WIDTH]; /* of the channels */                                                                           \
   } name##_columns;                                                                                                   \
   TD_CLONES static void name##_column_totals(name##_columns *k, const T *x, int64_t rows, int64_t columns,            \
                                              int64_t pitch) {                                                         \
@@ -485,7 +482,7 @@ static void fold_columns(const strip *s, const td_norm *v, const double *columns
     memset(k->sums, 0, (size_t)s->columns * sizeof *k->sums);                                                         \
     memset(k->products, 0, (size_t)s->columns * sizeof *k->products);                                                 \
   }                                                                                                                   \
-  static bool name##_strip_moments(const td_norm *v, const strip *s, name##_columns *k, const T *x, moments *m) {     \
+  static bool name##_strip_moments(const td_norm *v, const strip *s, name##_columns *k, const T *x) {                 \
     double sums[WIDTH], squares[WIDTH], n = (double)(v->batch * v->places);                                           \
     bool fit = true;                                                                                                  \
     name##_clear_sums(k, s);                                                                                          \
@@ -497,21 +494,21 @@ static void fold_columns(const strip *s, const td_norm *v, const double *columns
     fold_columns(s, v, k->sums, sums);                                                                                \
     fold_columns(s, v, k->products, squares);                                                                         \
     for (int64_t i = 0; i < s->channels; i++) {                                                                       \
-      m[i] = finish(v, (double)k->near[i * v->places], sums[i], squares[i], v->batch * v->places);                    \
-      fit = fit && FIT(m[i]);                                                                                         \
+      k->m[i] = finish(v, (double)k->near[i * v->places], sums[i], squares[i], v->batch * v->places);                 \
+      fit = fit && FIT(k->m[i]);                                                                                      \
     }                                                                                                                 \
     return fit;                                                                                                       \
   }                                                                                                                   \
-  static void name##_spread_moments(const task *t, const strip *s, name##_columns *k, const moments *m) {             \
+  static void name##_spread_moments(const task *t, const strip *s, name##_columns *k) {                               \
     for (int64_t i = 0; i < s->columns; i++) {                                                                        \
       int64_t channel = channel_of(s, t->v, i);                                                                       \
-      k->off[i] = (A)m[channel].off;                                                                                  \
-      k->scale[i] = (A)m[channel].scale;                                                                              \
+      k->off[i] = (A)k->m[channel].off;                                                                               \
+      k->scale[i] = (A)k->m[channel].scale;                                                                           \
       k->w[i] = (A)parameter(t->v, t->w, s->first + channel, 1);                                                      \
       k->b[i] = (A)parameter(t->v, t->b, s->first + channel, 0);                                                      \
     }                                                                                                                 \
   }                                                                                                                   \
-  static void name##_strip_adjoint(const task *t, const strip *s, name##_columns *k, const T *x, const moments *m) {  \
+  static void name##_strip_adjoint(const task *t, const strip *s, name##_columns *k, const T *x) {                    \
     const td_norm *v = t->v;                                                                                          \
     const T *c = (const T *)t->c + s->first * v->places;                                                              \
     T *dx = (T *)t->y + s->first * v->places;                                                                         \
@@ -521,7 +518,7 @@ static void fold_columns(const strip *s, const td_norm *v, const double *columns
     fold_columns(s, v, k->sums, plain);                                                                               \
     fold_columns(s, v, k->products, product);                                                                         \
     for (int64_t i = 0; i < s->channels; i++) {                                                                       \
-      product[i] *= m[i].scale;                                                                                       \
+      product[i] *= k->m[i].scale;                                                                                    \
       store(v, t->dw, s->first + i, product[i]);                                                                      \
       store(v, t->db, s->first + i, plain[i]);                                                                        \
     }                                                                                                                 \
@@ -529,7 +526,7 @@ static void fold_columns(const strip *s, const td_norm *v, const double *columns
       int64_t channel = channel_of(s, v, i);                                                                          \
       double w = parameter(v, t->w, s->first + channel, 1);                                                           \
       k->less[i] = v->centred ? (A)(plain[channel] * w / n) : 0;                                                      \
-      k->product[i] = (A)(product[channel] * w / n * m[channel].scale);                                               \
+      k->product[i] = (A)(product[channel] * w / n * k->m[channel].scale);                                            \
     }                                                                                                                 \
     EACH_PART(s, v, name##_column_back(k, x + at, c + at, dx + at, rows, columns, s->pitch));                         \
   }                                                                                                                   \
@@ -537,13 +534,12 @@ static void fold_columns(const strip *s, const td_norm *v, const double *columns
     const td_norm *v = t->v;                                                                                          \
     const T *x = (const T *)t->x + s->first * v->places;                                                              \
     T *y = (T *)t->y + s->first * v->places;                                                                          \
-    name##_columns k;                                                                                                 \
-    moments m[WIDTH];                                                                                                 \
-    if (!name##_strip_moments(v, s, &k, x, m)) return false;                                                          \
-    for (int64_t i = 0; i < s->channels && t->mean; i++) t->mean[s->first + i] = m[i].near + m[i].off;                \
-    for (int64_t i = 0; i < s->channels && t->variance; i++) t->variance[s->first + i] = m[i].variance;               \
-    name##_spread_moments(t, s, &k, m);                                                                               \
-    if (t->c) name##_strip_adjoint(t, s, &k, x, m);                                                                   \
+    name##_columns k = {0};                                                                                           \
+    if (!name##_strip_moments(v, s, &k, x)) return false;                                                             \
+    for (int64_t i = 0; i < s->channels && t->mean; i++) t->mean[s->first + i] = k.m[i].near + k.m[i].off;            \
+    for (int64_t i = 0; i < s->channels && t->variance; i++) t->variance[s->first + i] = k.m[i].variance;             \
+    name##_spread_moments(t, s, &k);                                                                                  \
+    if (t->c) name##_strip_adjoint(t, s, &k, x);                                                                      \
     else EACH_PART(s, v, name##_column_standardize(&k, x + at, y + at, rows, columns, s->pitch));                     \
     return true;                                                                                                      \
   }
