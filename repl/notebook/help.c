@@ -326,7 +326,7 @@ static const char overview[] =
     "  Up, Ctrl-R                             earlier cells, whole; searches them\n"
     "  Ctrl-J, Alt-Enter                      a new line; runs the cell as it is\n"
     "  _  _3                                  the last value, that of cell 3; a ; at the end hides one\n"
-    "  !COMMAND                               runs a shell command; an editor or a question gets the terminal\n"
+    "  !COMMAND                               runs a shell command; an editor gets the terminal\n"
     "  Ctrl-C, Ctrl-D                         stops the running cell; leaves\n\n"
     "commands:\n";
 
