@@ -18,6 +18,7 @@ enum {
   BLOCKS = 16, // at least, where there is enough to do
   LEAST_COLUMNS = 128, // of a block, where there are so many, also of deep ones: weights are read for each block
   FEW = 4, // below so many rows lines are summed
+  STRETCH = 2048, // results of a line that are summed at a time
   GATHERED = 64, // products of a summed line that its own dtype gathers before they are added in double
   PIECES = 8, // of a sum over images and channels
   LEAST_PLAIN = 64, // columns of one image from which on they are read as they lie
@@ -73,6 +74,8 @@ typedef struct task {
   td_columns c;
   blocks b;
   int64_t rows, depth, lines_each; // channels of the result in a group; channels * taps; lines of an item, where summed
+  int64_t stretch; // results of a line of an item, where summed
+  const td_pool *pool;
   int64_t result_plane;
   const char *weights, *bias; // groups x rows x depth
   char *packed; // the weights of each group, as the product reads them
@@ -265,42 +268,46 @@ static void shifted_item(void *argument, int64_t item, void *scratch) {
 
 // ---- sums of lines ----
 
-// One line of results: weights are those of its channel. totals: of as many elements as sum, after it.
-#define SUMMING(T, name)                                                                                    \
-  static void name##_line(const task *t, int64_t image, int64_t group, int64_t row, int64_t line, \
-                          double *totals, T *sum) {                                                         \
-    const td_columns *c = &t->c;                                                                            \
-    const td_tap_axis *d = &c->axes[0], *h = &c->axes[1], *w = &c->axes[2];                                 \
-    const T *weight = (const T *)t->weights + (group * t->rows + row) * t->depth;                           \
-    const T *plane = (const T *)c->source + (image * c->groups + group) * c->channels * c->plane;           \
-    int64_t gathered = 0;                                                                                   \
-    bool deep = t->depth > GATHERED;                                                                        \
-    for (int64_t j = 0; j < w->results; j++) totals[j] = sum[j] = 0;                                        \
-    for (int64_t n = 0; n < c->channels; n++, plane += c->plane)                                            \
-      for (int64_t a = 0; a < d->taps; a++)                                                                 \
-        for (int64_t b = 0; b < h->taps; b++, weight += w->taps) {                                          \
-          int64_t in_d = d->origin + a * d->slope + line / h->results * d->step;                            \
-          int64_t in_h = h->origin + b * h->slope + line % h->results * h->step;                            \
-          if (in_d < 0 || in_d >= d->source || in_h < 0 || in_h >= h->source) continue;                     \
-          const T *from = plane + (in_d * h->source + in_h) * w->source;                                    \
-          for (int64_t m = 0; m < w->taps; m++) {                                                           \
-            int64_t low, high, start = w->origin + m * w->slope;                                            \
-            td_tap_range(w, m, 0, w->results, &low, &high);                                                 \
-            if (low < high)                                                                                 \
-              name##_add_scaled(sum + low, from + start + low * w->step, w->step, high - low, weight[m]);   \
-          }                                                                                                 \
-          gathered += w->taps;                                                                              \
-          if (!deep || gathered < GATHERED) continue;                                                       \
-          name##_accumulate(totals, sum, w->results);                                                       \
-          memset(sum, 0, (size_t)w->results * sizeof *sum);                                                 \
-          gathered = 0;                                                                                     \
-        }                                                                                                   \
-    if (deep) {                                                                                             \
-      name##_accumulate(totals, sum, w->results);                                                           \
-      name##_settle(sum, totals, w->results);                                                               \
-    }                                                                                                       \
-    T add = t->bias ? ((const T *)t->bias)[group * t->rows + row] : 0;                                      \
-    name##_place(c, line * w->results, w->results, sum, add, (T *)result_at(t, image, group, row));         \
+// Count results of a line from first on: weights are those of its channel. totals: of count elements; sum: as many,
+// after it. A stopped pool leaves garbage.
+#define SUMMING(T, name)                                                                                         \
+  static void name##_line(const task *t, int64_t image, int64_t group, int64_t row, int64_t line, int64_t first, \
+                          int64_t count, double *totals, T *sum) {                                               \
+    const td_columns *c = &t->c;                                                                                 \
+    const td_tap_axis *d = &c->axes[0], *h = &c->axes[1], *w = &c->axes[2];                                      \
+    const T *weight = (const T *)t->weights + (group * t->rows + row) * t->depth;                                \
+    const T *plane = (const T *)c->source + (image * c->groups + group) * c->channels * c->plane;                \
+    int64_t gathered = 0;                                                                                        \
+    bool deep = t->depth > GATHERED;                                                                             \
+    for (int64_t j = 0; j < count; j++) totals[j] = sum[j] = 0;                                                  \
+    for (int64_t n = 0; n < c->channels; n++, plane += c->plane)                                                 \
+      for (int64_t a = 0; a < d->taps; a++)                                                                      \
+        for (int64_t b = 0; b < h->taps; b++, weight += w->taps) {                                               \
+          int64_t in_d = d->origin + a * d->slope + line / h->results * d->step;                                 \
+          int64_t in_h = h->origin + b * h->slope + line % h->results * h->step;                                 \
+          if (in_d < 0 || in_d >= d->source || in_h < 0 || in_h >= h->source) continue;                          \
+          const T *from = plane + (in_d * h->source + in_h) * w->source;                                         \
+          for (int64_t m = 0; m < w->taps;) {                                                                    \
+            int64_t last = least(w->taps, m + GATHERED - gathered);                                              \
+            for (gathered += last - m; m < last; m++) {                                                          \
+              int64_t low, high, start = w->origin + m * w->slope + first * w->step;                             \
+              td_tap_range(w, m, first, count, &low, &high);                                                     \
+              if (low < high)                                                                                    \
+                name##_add_scaled(sum + low, from + start + low * w->step, w->step, high - low, weight[m]);      \
+            }                                                                                                    \
+            if (!deep || gathered < GATHERED) continue;                                                          \
+            if (td_pool_stopped(t->pool)) return;                                                                \
+            name##_accumulate(totals, sum, count);                                                               \
+            memset(sum, 0, (size_t)count * sizeof *sum);                                                         \
+            gathered = 0;                                                                                        \
+          }                                                                                                      \
+        }                                                                                                        \
+    if (deep) {                                                                                                  \
+      name##_accumulate(totals, sum, count);                                                                     \
+      name##_settle(sum, totals, count);                                                                         \
+    }                                                                                                            \
+    T add = t->bias ? ((const T *)t->bias)[group * t->rows + row] : 0;                                           \
+    name##_place(c, line * w->results + first, count, sum, add, (T *)result_at(t, image, group, row));           \
   }
 SUMMING(float, single)
 SUMMING(double, twofold)
@@ -309,14 +316,16 @@ static int64_t line_count(const td_columns *c) { return c->axes[0].results * c->
 
 static void summed_item(void *argument, int64_t item, void *scratch) {
   const task *t = argument;
-  int64_t lines = line_count(&t->c), each = quotient(lines, t->lines_each), plane = item / each;
-  int64_t first = item % each * t->lines_each, last = least(first + t->lines_each, lines);
+  int64_t lines = line_count(&t->c), width = t->c.axes[2].results, stretches = quotient(width, t->stretch);
+  int64_t each = quotient(lines, t->lines_each), block = item / stretches, plane = block / each;
+  int64_t first = block % each * t->lines_each, last = least(first + t->lines_each, lines);
   int64_t row = plane % t->rows, group = plane / t->rows % t->c.groups, image = plane / t->rows / t->c.groups;
-  int64_t width = t->c.axes[2].results;
+  int64_t begin = item % stretches * t->stretch, count = least(t->stretch, width - begin);
   for (int64_t line = first; line < last; line++) {
     double *totals = scratch;
-    if (t->c.dtype == TD_FLOAT32) single_line(t, image, group, row, line, totals, (float *)(totals + width));
-    else twofold_line(t, image, group, row, line, totals, totals + width);
+    if (t->c.dtype == TD_FLOAT32)
+      single_line(t, image, group, row, line, begin, count, totals, (float *)(totals + count));
+    else twofold_line(t, image, group, row, line, begin, count, totals, totals + count);
   }
 }
 
@@ -335,8 +344,10 @@ static plan plan_of(task *t) {
   if (t->rows < FEW || !t->depth) {
     p.work = summed_item;
     t->lines_each = most(1, (1 << 15) / most(1, c->axes[2].results * most(1, t->depth)));
-    p.items = c->images * c->groups * t->rows * quotient(line_count(c), t->lines_each);
-    p.scratch = c->axes[2].results * ((int64_t)sizeof(double) + td_dtype_bytes(c->dtype));
+    t->stretch = most(1, least(c->axes[2].results, STRETCH));
+    p.items = c->images * c->groups * t->rows * quotient(line_count(c), t->lines_each) *
+              quotient(c->axes[2].results, t->stretch);
+    p.scratch = t->stretch * ((int64_t)sizeof(double) + td_dtype_bytes(c->dtype));
   } else if (td_shift_takes(c) && !td_columns_plain(c)) {
     p.work = shifted_item;
     t->shift = td_shift_of(c, c->channels, COPIED, SHIFTED);
@@ -356,6 +367,7 @@ static plan plan_of(task *t) {
 
 static void task_run(td_pool *pool, task *t, char *workspace) {
   plan p = plan_of(t);
+  t->pool = pool;
   t->packed = workspace;
   for (int64_t group = 0; group < t->c.groups && p.packed; group++) {
     td_gemm_job job = {.m = t->rows, .k = t->depth, .lda = t->depth};
@@ -456,6 +468,7 @@ void td_convolution_run(td_pool *pool, const td_convolution *v, bool adjoint, co
 // ---- weights ----
 
 typedef struct weight_task {
+  const td_pool *pool;
   td_columns c; // of x
   blocks b; // of an image piece's images
   int64_t outputs, rows; // of dw in a group; channels * taps
@@ -698,7 +711,7 @@ DOTTING(double, twofold)
 static void weight_dots(const weight_task *t, const weight_piece *p) {
   const td_tap_axis *axes = t->c.axes;
   for (int64_t row = 0; row < t->outputs; row++)
-    for (int64_t k = 0; k < p->part.channels * t->c.taps; k++) {
+    for (int64_t k = 0; k < p->part.channels * t->c.taps && !td_pool_stopped(t->pool); k++) {
       int64_t m = k % t->c.taps, at = row * t->rows + k;
       int64_t tap[3] = {m / (axes[1].taps * axes[2].taps), m / axes[2].taps % axes[1].taps, m % axes[2].taps};
       if (t->c.dtype == TD_FLOAT32) ((float *)p->out)[at] = single_tap(t, &p->part, k / t->c.taps, row, tap);
@@ -733,6 +746,7 @@ void td_convolution_weight_run(td_pool *pool, const td_convolution *v, const cha
                                void *workspace) {
   weight_task t;
   weight_open(v, &t);
+  t.pool = pool;
   t.c.source = x;
   t.y = y;
   t.out = weights;
