@@ -242,7 +242,10 @@ typedef struct panels { // of a tile of C
 } panels;
 
 static int64_t quotient(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
-static int64_t a_side(const td_gemm_kernel *kernel, int64_t m) { return quotient(m, quotient(m, kernel->rows)); }
+
+static int64_t a_side(const td_gemm_kernel *kernel, int64_t m) {
+  return m < 1 ? 1 : quotient(m, quotient(m, kernel->rows));
+}
 
 static int64_t strip_size(int64_t side, int64_t depth, int bytes) { // elements
   return round_up((side * depth + TD_STRIP_SLACK) * bytes) / bytes;
@@ -408,6 +411,7 @@ static void run_tile(panels *w, double *sums) {
 
 // room: td_gemm_single_bytes. packed_k: of the operands that are packed.
 static void run_tiles(td_pool *pool, uint8_t dtype, const td_gemm_job *job, int64_t packed_k, char *room) {
+  if (job->m < 1 || job->n < 1) return;
   const td_gemm_kernel *kernel = td_gemm_kernel_of(dtype);
   int bytes = td_dtype_bytes(dtype);
   operand a = operand_a(kernel, job, bytes), b = operand_b(kernel, job, bytes);
