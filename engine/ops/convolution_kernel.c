@@ -533,7 +533,6 @@ static weight_room dotted_room(const weight_task *t) {
 }
 
 static weight_room weight_room_of(const weight_task *t) {
-  if (t->shifted) return dotted_room(t);
   int64_t width = t->b.images * t->b.columns, rows = t->channels * t->c.taps, bytes = td_dtype_bytes(t->c.dtype);
   weight_room room = {aligned(rows * width * bytes), aligned(t->outputs * width * bytes),
                       aligned(t->outputs * rows * bytes), aligned(t->outputs * rows * (int64_t)sizeof(double)), 0};
@@ -541,9 +540,14 @@ static weight_room weight_room_of(const weight_task *t) {
   return room;
 }
 
+static int64_t room_bytes(weight_room room) {
+  return room.columns + room.copy + room.product + room.totals + room.blocks;
+}
+
 static int64_t weight_scratch(const weight_task *t) {
-  weight_room room = weight_room_of(t);
-  return weight_summed(t) ? 0 : room.columns + room.copy + room.product + room.totals + room.blocks;
+  if (weight_summed(t)) return 0;
+  int64_t bytes = room_bytes(weight_room_of(t));
+  return t->shifted ? most(bytes, room_bytes(dotted_room(t))) : bytes;
 }
 
 static int64_t weight_sums(const weight_task *t) { // bytes
@@ -719,6 +723,15 @@ static void weight_dots(const weight_task *t, const weight_piece *p) {
     }
 }
 
+TD_CLONES static bool all_finite(const double *x, int64_t count) { // count: a multiple of 8
+  double zeros[8] = {0}, zero = 0; // an infinity or a NaN times 0 is NaN
+  for (int64_t i = 0; i < count; i += 8)
+    for (int lane = 0; lane < 8; lane++) zeros[lane] += x[i + lane] * 0;
+  for (int lane = 0; lane < 8; lane++) zero += zeros[lane];
+  return zero == 0;
+}
+
+// Dots multiply what stands between lines of x by 0: where that made a NaN, columns say which weights have one.
 static void weight_item(void *argument, int64_t item, void *scratch) {
   weight_task *t = argument;
   weight_piece p = piece_of(t, item);
@@ -729,9 +742,12 @@ static void weight_item(void *argument, int64_t item, void *scratch) {
   int64_t count = quotient(p.part.images, t->b.images) * t->b.each, bytes = weight_room_of(t).totals;
   double *totals = scratch;
   memset(totals, 0, (size_t)bytes);
-  if (t->shifted) dotted_piece(t, &p, totals, (char *)scratch + bytes);
-  for (int64_t block = 0; block < count && !t->shifted; block++)
-    weight_block(t, &p, block, totals, (char *)scratch + bytes);
+  if (t->shifted) {
+    dotted_piece(t, &p, totals, (char *)scratch + bytes);
+    if (all_finite(totals, bytes / (int64_t)sizeof *totals)) count = 0;
+    else memset(totals, 0, (size_t)bytes);
+  }
+  for (int64_t block = 0; block < count; block++) weight_block(t, &p, block, totals, (char *)scratch + bytes);
   weight_settle(t, &p, totals);
 }
 
