@@ -28,7 +28,7 @@ static const char usage_text[] =
     "         --log LEVEL     what is said on stderr: critical, error, warning (the default), info or debug;\n"
     "                         decks say things by the module logging\n"
     "         --version, --help\n"
-    "exit codes: 0 done, 1 the program failed, 2 bad usage, 130 interrupted\n";
+    "exit codes: 0 done, 1 the program failed, 2 bad usage, 130 interrupted, 128 + N by signal N\n";
 
 static int bad_usage(const char *problem, const char *what) {
   fprintf(stderr, "tapedeck: %s%s%s\n%s", problem, *what ? ": " : "", what, usage_text);

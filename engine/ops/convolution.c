@@ -45,7 +45,7 @@ static int check_operands(td_infer *infer, int n, int64_t groups, bool transpose
   td_text_clear(&text);
   int64_t wanted = transposed ? w->shape[0] : w->shape[1] * groups, share = w->shape[1];
   if (x->shape[x->rank - 1] == wanted)
-    td_error_hint(infer->context, "channels come first: swapaxes(x, %d, -1) if x has them last", x->rank - n - 1);
+    td_error_hint(infer->context, "channels come first: moveaxis(x, -1, %d) if x has them last", x->rank - n - 1);
   else if (!transposed && share && channels && channels % share == 0 && w->shape[0] % (channels / share) == 0)
     td_error_hint(infer->context, "groups=%lld fits", (long long)(channels / share));
   else

@@ -83,9 +83,9 @@ static const td_op exp2_op = {
 TD_MAP1_NEAR(expm1, TD_SINGLE_SIZE(x), TD_SINGLE_BITS(TD_SINGLE_EXP_NEAR), x == 0 ? x : td_single_expm1(x), EXPM1(x))
 TD_KERNEL(expm1)
 
-static int expm1_vjp(td_rule *rule) {
+static int expm1_vjp(td_rule *rule) { // the result and 1 would lose exp(x) where it is small
   td_scope *s = &rule->scope;
-  rule->din[0] = td_chain(s, rule->cotangent[0], plus(s, rule->out[0], 1));
+  rule->din[0] = td_chain(s, rule->cotangent[0], td_exp(s, rule->in[0]));
   return TD_OK;
 }
 
@@ -98,7 +98,7 @@ static const td_op expm1_op = {
   .kernel = expm1_kernel,
   .expression = expm1_text,
   .vjp = expm1_vjp,
-  .saves = TD_SAVES_OUTPUT,
+  .saves = TD_SAVES_IN0,
   .doc = "exp(x) - 1, exact also for tiny x.\n"
          "Gradient: cotangent * exp(x).",
   .example = "expm1(tensor([0., -inf])).tolist()  # [0.0, -1.0]",

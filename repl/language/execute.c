@@ -55,6 +55,7 @@ static inline bool loop_goes_on(td_interpreter *I, int *flow) {
 
 static int execute_while(td_interpreter *I, const td_node *n) {
   int truth;
+  I->frame->call = n; // where an interrupt is, if nothing in the loop calls
   while ((truth = test(I, n->a)) == 1) {
     int flow = execute_block(I, n->b);
     if (!loop_goes_on(I, &flow)) return flow == TD_FLOW_BREAK ? TD_FLOW_NEXT : flow;

@@ -375,7 +375,7 @@ START_TEST(hints_tell_the_remedy) {
   static const struct {
     const char *op, *inputs[5], *args, *hint;
   } rows[] = {
-      {"conv2d", {"{1, 5, 5, 3}", "{4, 3, 3, 3}"}, NULL, "channels come first: swapaxes(x, 1, -1) if x has them last"},
+      {"conv2d", {"{1, 5, 5, 3}", "{4, 3, 3, 3}"}, NULL, "channels come first: moveaxis(x, -1, 1) if x has them last"},
       {"conv2d", {"{1, 4, 5, 5}", "{4, 2, 3, 3}"}, NULL, "groups=2 fits"},
       {"conv2d", {"{1, 3, 5, 5}", "{4, 2, 3, 3}"}, NULL, "w's axis 1 must have size 3"},
       {"conv2d", {"{1, 2, 2, 5}", "{4, 2, 3, 3}"}, NULL, "padding=1 fits, \"same\" keeps the size"},
